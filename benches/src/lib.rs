@@ -1,0 +1,1 @@
+//! Operations shared by the benchmarks and the instruction counts.

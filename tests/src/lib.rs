@@ -1,0 +1,1 @@
+//! Vectors, reference models and simulations that hold this workspace to its rules.
