@@ -1,2 +1,40 @@
-//! placeholder
+//! A reliable transport over UDP that owns no socket, reads no clock and rolls no die.
+//!
+//! ```text
+//! handle_datagram, handle_unreachable ─▶            ─▶ poll_transmit: the next datagram
+//! handle_timeout(now) ────────────────▶  Endpoint   ─▶ poll_timeout: when to call again
+//! connect, write, read, close ────────▶             ─▶ poll_event: what happened
+//! ```
+//!
+//! An [`Endpoint`] is client and server at once. Each [`Connection`] carries one
+//! ordered byte stream in each direction, and its only retransmission timer is
+//! [`rto::RetransmitTimer`]. `now` is the time since an epoch the host chooses,
+//! read from a monotonic clock; deadlines come back in the same terms. The wire
+//! format and every rule cited in the code are in `spec/rudp.md`.
 #![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+extern crate alloc;
+
+mod config;
+mod connection;
+mod endpoint;
+mod event;
+mod stats;
+pub mod wire;
+
+pub use config::{Config, ConfigError, Secrets};
+pub use connection::Connection;
+pub use endpoint::{Endpoint, Handle};
+pub use event::{
+    CloseReason, ConnectError, Event, HandshakeStep, Lost, ReadError, Trace, WriteError,
+};
+pub use stats::{EndpointStats, Stats};

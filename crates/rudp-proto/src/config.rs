@@ -1,0 +1,140 @@
+//! What a host may set, and the keys it brings.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::wire::MAX_DATAGRAM;
+
+/// Settings of an [`Endpoint`](crate::Endpoint) and all its connections.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The retransmission timer; default [`rto::Config::RFC6298`].
+    pub rto: rto::Config,
+    /// How many connections may live at once, both directions together; default
+    /// 1,024, at least 1. A server at its limit answers "busy" (H9).
+    pub max_connections: usize,
+    /// Bytes a connection keeps for the application until they are acknowledged;
+    /// default 1 MiB, at least one datagram.
+    pub send_buffer: usize,
+    /// Bytes a connection lets its peer send ahead of the application's reads;
+    /// default 1 MiB, at least one datagram (F1).
+    pub receive_window: usize,
+    /// How long an acknowledgement may wait for company; default 25 ms, below
+    /// the smallest RTO (L7).
+    pub max_ack_delay: Duration,
+    /// Silence after which a PING is sent; default 10 s, shorter than
+    /// `idle_timeout`; `None` sends none (K1).
+    pub keepalive: Option<Duration>,
+    /// Time without a datagram from the peer after which the connection is lost,
+    /// the handshake included; default 60 s. The smaller value of both peers
+    /// counts (K2).
+    pub idle_timeout: Duration,
+    /// Whether connections report [`Event::Trace`](crate::Event::Trace); default no.
+    pub trace: bool,
+}
+
+impl Config {
+    /// The defaults named at each field.
+    pub const DEFAULT: Self = Self {
+        rto: rto::Config::RFC6298,
+        max_connections: 1024,
+        send_buffer: 1 << 20,
+        receive_window: 1 << 20,
+        max_ack_delay: Duration::from_millis(25),
+        keepalive: Some(Duration::from_secs(10)),
+        idle_timeout: Duration::from_secs(60),
+        trace: false,
+    };
+
+    pub(crate) fn validate(&self) -> Result<rto::Estimator, ConfigError> {
+        let estimator = rto::Estimator::new(self.rto).map_err(ConfigError::Rto)?;
+        if self.max_connections == 0 {
+            return Err(ConfigError::NoConnections);
+        }
+        let smallest = self.send_buffer.min(self.receive_window);
+        if smallest < MAX_DATAGRAM {
+            return Err(ConfigError::BufferTooSmall(smallest));
+        }
+        if self.max_ack_delay >= estimator.rto() {
+            return Err(ConfigError::AckDelay(self.max_ack_delay));
+        }
+        if self.idle_timeout < Duration::from_millis(1) {
+            return Err(ConfigError::IdleTimeout(self.idle_timeout));
+        }
+        match self.keepalive {
+            Some(every) if every.is_zero() || every >= self.idle_timeout => {
+                Err(ConfigError::Keepalive(every))
+            }
+            _ => Ok(estimator),
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The two keys an endpoint needs; their contents never reach the wire.
+#[derive(Copy, Clone)]
+pub struct Secrets {
+    /// Makes the stateless reset tokens (K5). Kept across restarts: it lets a
+    /// restarted server answer for the connections of its former life.
+    pub reset_key: [u8; 32],
+    /// Makes connection ids and cookies (H2, H5). Fresh randomness from the
+    /// operating system at every start.
+    pub seed: [u8; 32],
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+/// Why a [`Config`] is refused.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The timer's settings are refused.
+    Rto(rto::ConfigError),
+    /// `max_connections` is 0.
+    NoConnections,
+    /// `send_buffer` or `receive_window` holds less than one datagram (F1).
+    BufferTooSmall(usize),
+    /// `max_ack_delay` is not below the smallest RTO (L7).
+    AckDelay(Duration),
+    /// `idle_timeout` is below one millisecond, the unit on the wire (K2).
+    IdleTimeout(Duration),
+    /// `keepalive` is zero or not shorter than `idle_timeout` (K1).
+    Keepalive(Duration),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rto(error) => error.fmt(f),
+            Self::NoConnections => f.write_str("max_connections is 0: nothing could connect"),
+            Self::BufferTooSmall(bytes) => write!(
+                f,
+                "a buffer of {bytes} bytes is smaller than one datagram of {MAX_DATAGRAM} (F1)"
+            ),
+            Self::AckDelay(delay) => {
+                write!(
+                    f,
+                    "max_ack_delay {delay:?} is not below the smallest RTO (L7)"
+                )
+            }
+            Self::IdleTimeout(timeout) => {
+                write!(f, "idle_timeout {timeout:?} is below 1 ms (K2)")
+            }
+            Self::Keepalive(every) => write!(
+                f,
+                "keepalive {every:?} must be above zero and shorter than idle_timeout (K1)"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}

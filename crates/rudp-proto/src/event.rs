@@ -1,0 +1,198 @@
+//! What an endpoint tells its host.
+
+use alloc::string::String;
+use core::fmt;
+use core::time::Duration;
+
+/// What happened on a connection, from [`Endpoint::poll_event`](crate::Endpoint::poll_event).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is done: the server's SETTINGS arrived here, or a client
+    /// with a valid cookie got its connection (H6, H7).
+    Connected,
+    /// There is something to read, or the end of the stream. Comes again only
+    /// after more has arrived: read until `None`.
+    Readable,
+    /// There is room again after a [`write`](crate::Connection::write) that did
+    /// not take everything.
+    Writable,
+    /// A step of the machinery; only with [`Config::trace`](crate::Config::trace).
+    Trace(Trace),
+    /// The last event of a connection: its handle is dead from here on.
+    Closed(CloseReason),
+}
+
+/// Why a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// This side closed and the peer has everything, or this side aborted.
+    Local,
+    /// The peer closed or aborted.
+    Peer {
+        /// The application's code; 0 is "no error".
+        code: u64,
+        /// The application's words, at most 256 bytes.
+        reason: String,
+    },
+    /// Nobody meant it to end.
+    Lost(Lost),
+}
+
+/// How a connection was lost.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// Nobody listens at the peer's port (K6).
+    Refused,
+    /// The peer does not know this connection, for example after a restart (K5).
+    Reset,
+    /// The server is at its connection limit (H9).
+    Busy,
+    /// Nothing arrived for the idle timeout (K2).
+    TimedOut,
+    /// The peer broke the protocol; the text names the rule.
+    Violation(&'static str),
+}
+
+/// A step of the machinery, for timelines and plots; `at` is the `now` of the
+/// call that made it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// A round trip was measured (L2).
+    Sample {
+        /// When.
+        at: Duration,
+        /// The round trip.
+        rtt: Duration,
+        /// The smoothed round trip after it.
+        srtt: Duration,
+        /// Its variation after it.
+        rttvar: Duration,
+        /// The RTO after it.
+        rto: Duration,
+        /// How many back-offs it undid.
+        collapsed: u32,
+    },
+    /// The retransmission timer ran out (L4).
+    Expired {
+        /// When.
+        at: Duration,
+        /// The RTO that ran out.
+        rto: Duration,
+        /// The RTO from here on.
+        next_rto: Duration,
+        /// Back-offs in force, this one included.
+        backoffs: u32,
+        /// When the data that is sent again was last sent.
+        last_sent: Duration,
+    },
+    /// Packets were lost by the evidence of later ones (L3).
+    FastRetransmit {
+        /// When.
+        at: Duration,
+        /// How many were declared lost at once.
+        packets: u32,
+    },
+    /// The handshake moved.
+    Handshake {
+        /// When.
+        at: Duration,
+        /// To where.
+        step: HandshakeStep,
+    },
+}
+
+/// The steps of a handshake, as the client sees them (H1 to H7).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum HandshakeStep {
+    /// The first Hello was sent, without a cookie.
+    Hello,
+    /// A Hello was sent again after an expiry.
+    HelloAgain,
+    /// The server's Challenge arrived and the Hello with its cookie was sent.
+    Cookie,
+    /// The server's SETTINGS arrived.
+    Settings,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("closed by this side"),
+            Self::Peer { code: 0, reason } if reason.is_empty() => {
+                f.write_str("closed by the peer")
+            }
+            Self::Peer { code, reason } => {
+                write!(f, "closed by the peer, code {code}: {reason}")
+            }
+            Self::Lost(lost) => lost.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused => f.write_str("refused: nobody listens there"),
+            Self::Reset => f.write_str("reset: the peer does not know this connection"),
+            Self::Busy => f.write_str("refused: the server is at its connection limit"),
+            Self::TimedOut => f.write_str("timed out: nothing arrived for the idle timeout"),
+            Self::Violation(what) => write!(f, "protocol violation: {what}"),
+        }
+    }
+}
+
+/// Why [`Connection::write`](crate::Connection::write) and
+/// [`finish`](crate::Connection::finish) refuse.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// The stream was finished by this side.
+    Finished,
+    /// The connection is closing or closed.
+    Closed,
+}
+
+/// Why [`Connection::read`](crate::Connection::read) refuses.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The connection ended before the end of the peer's stream.
+    Closed,
+}
+
+/// Why [`Endpoint::connect`](crate::Endpoint::connect) refuses.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The endpoint holds as many connections as
+    /// [`Config::max_connections`](crate::Config::max_connections) allows.
+    TooManyConnections(usize),
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Finished => "the stream is finished",
+            Self::Closed => "the connection is closed",
+        })
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the connection ended before the peer's stream did"),
+        }
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyConnections(limit) => {
+                write!(f, "the endpoint is at its limit of {limit} connections")
+            }
+        }
+    }
+}
+
+impl core::error::Error for WriteError {}
+impl core::error::Error for ReadError {}
+impl core::error::Error for ConnectError {}

@@ -1,0 +1,76 @@
+//! Counters, for reports and tests.
+
+use core::time::Duration;
+
+/// What a connection counted since it began. "Packets" are Data packets;
+/// "bytes" are UDP payload unless named otherwise.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Round trips measured and accepted.
+    pub samples: u64,
+    /// The smoothed round trip; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// The RTO in force.
+    pub rto: Duration,
+    /// The smallest RTO that was in force.
+    pub rto_min: Duration,
+    /// The largest RTO that was in force.
+    pub rto_max: Duration,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Times at which packets were declared lost by later acknowledged ones.
+    pub fast_retransmits: u64,
+    /// Datagrams sent.
+    pub packets_sent: u64,
+    /// Datagrams received, duplicates included.
+    pub packets_received: u64,
+    /// Data packets received again, and ignored.
+    pub duplicates: u64,
+    /// Bytes sent on the wire.
+    pub bytes_sent: u64,
+    /// Bytes received from the wire.
+    pub bytes_received: u64,
+    /// Stream bytes sent, repetitions included.
+    pub stream_bytes_sent: u64,
+    /// Stream bytes acknowledged, each once.
+    pub stream_bytes_acked: u64,
+    /// Stream bytes that arrived, each once.
+    pub stream_bytes_received: u64,
+    /// Packets declared lost, by evidence or by expiry.
+    pub packets_lost: u64,
+    /// Packets declared lost and acknowledged after all.
+    pub spurious_losses: u64,
+    /// The congestion window, in bytes.
+    pub congestion_window: u64,
+    /// Bytes sent and neither acknowledged nor lost.
+    pub bytes_in_flight: u64,
+    /// Trace events dropped because nobody fetched them.
+    pub traces_dropped: u64,
+}
+
+/// What an endpoint counted since it began.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Datagrams sent.
+    pub datagrams_sent: u64,
+    /// Datagrams dropped for a wrong checksum (W3).
+    pub corrupted: u64,
+    /// Datagrams dropped because they could not be decoded (W4).
+    pub malformed: u64,
+    /// Datagrams dropped because no connection has their id and address (H10).
+    pub unknown: u64,
+    /// Hellos dropped because the endpoint does not listen.
+    pub not_listening: u64,
+    /// Cookies that were wrong or too old (H5).
+    pub bad_cookies: u64,
+    /// Challenges sent (H4).
+    pub challenges_sent: u64,
+    /// Busy answers sent (H9).
+    pub refusals_sent: u64,
+    /// Stateless resets sent (K5).
+    pub resets_sent: u64,
+    /// Answers to strangers dropped because too many were waiting to be sent.
+    pub answers_dropped: u64,
+}
