@@ -1,2 +1,67 @@
-//! placeholder
+//! When a packet gets no answer, how long do you wait before sending it again?
+//!
+//! [RFC 6298] settles it for TCP, and nearly every transport since has borrowed the
+//! answer. This crate is that answer and nothing else: you say what was sent, what was
+//! acknowledged and what time it is; it says when to retransmit.
+//!
+//! | You have | You use |
+//! |---|---|
+//! | sequence numbers that a retransmission repeats (TCP) | [`Sampler`], [`RetransmitTimer`] |
+//! | packet numbers that are never reused (QUIC) | [`Sample::of_transmission`], [`RetransmitTimer`] |
+//! | a timer of your own | [`Estimator`] |
+//!
+//! ```
+//! use {core::time::Duration, rto::*};
+//! let ms = Duration::from_millis; // the clock: milliseconds since boot
+//!
+//! let mut timer = RetransmitTimer::new(Estimator::new(Config::RFC6298)?);
+//! timer.handle_sent(ms(0));
+//! assert_eq!(timer.poll_timeout(), Some(ms(1_000))); // no sample yet: 1 s
+//!
+//! let sample = Sample::of_transmission(ms(0), ms(600));
+//! timer.handle_acked(ms(600), Progress::Some, Some(sample));
+//! assert_eq!(timer.estimator().rto(), ms(1_800)); // 600 ms + 4 x 300 ms
+//! assert_eq!(timer.poll_timeout(), Some(ms(2_400)));
+//! # Ok::<(), ConfigError>(())
+//! ```
+//!
+//! # Time
+//!
+//! `now` is the time since an epoch that you choose (boot, start of the program), read
+//! from a monotonic clock; deadlines come back in the same terms. A deadline is due when
+//! it is at or before `now`; calling early is harmless. Nothing here reads a clock,
+//! allocates, uses a float or panics, whatever the input and the order of calls.
+//!
+//! # Exactness
+//!
+//! SRTT and RTTVAR are kept in 1/256 ns and rounded to nearest. With the gains of the RFC
+//! the sum SRTT + 4 x RTTVAR stays within 28/256 ns of exact rational arithmetic after
+//! any number of samples; the RTO handed out is rounded up past that bound, so it is
+//! never earlier than exact and less than 2 ns late.
+//!
+//! Rule numbers in parentheses, such as (5.3-1), are those of `spec/rfc6298.md` in the
+//! repository: the section of the RFC, then our count. `decision 7` is listed there too.
+//!
+//! [RFC 6298]: https://www.rfc-editor.org/rfc/rfc6298
 #![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod config;
+mod estimator;
+mod explain;
+mod fixed;
+mod sampler;
+mod timer;
+
+pub use config::{Collapse, Config, ConfigError, Deviation, Gain, PostSyn};
+pub use estimator::{Estimator, Outcome};
+pub use sampler::{Rejection, Sample, Sampler};
+pub use timer::{Expiry, Progress, RetransmitTimer};

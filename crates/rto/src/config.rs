@@ -1,0 +1,569 @@
+//! What may be set, what is refused, and what a setting breaks.
+
+use core::{fmt, num::NonZeroU32, time::Duration};
+
+use crate::fixed::{Weight, from_nanos, nanos};
+
+/// The parameters of the estimator and the timer.
+///
+/// | field | unit | default | rule |
+/// |---|---|---|---|
+/// | [`initial_rto`](Self::initial_rto) | time | 1 s | (2.1-1) |
+/// | [`min_rto`](Self::min_rto) | time | 1 s | (2.4-1) |
+/// | [`max_rto`](Self::max_rto) | time | 60 s | (2.5-1) |
+/// | [`granularity`](Self::granularity) | time | 0 | (4-1) |
+/// | [`alpha`](Self::alpha) | ratio | 1/8 | (2.3-3) |
+/// | [`beta`](Self::beta) | ratio | 1/4 | (2.3-3) |
+/// | [`k`](Self::k) | factor | 4 | (2.2-1) |
+/// | [`max_sample`](Self::max_sample) | time | 1 h | decision 13 |
+/// | [`clear_after`](Self::clear_after) | back-offs | never | (5-N2) |
+/// | [`post_syn`](Self::post_syn) | - | `Raise` | (5.7-1) |
+/// | [`collapse`](Self::collapse) | - | `OnSample` | (5-N1) |
+///
+/// [`Estimator::new`](crate::Estimator::new) checks them; [`deviations`](Self::deviations)
+/// names the rules that a legal setting breaks.
+///
+/// ```
+/// use {core::time::Duration, rto::*};
+/// let lan = Config { min_rto: Duration::from_millis(200), ..Config::RFC6298 };
+/// let broken: Vec<_> = lan.deviations().map(|deviation| deviation.rule()).collect();
+/// assert_eq!(broken, ["2.4-1"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// RTO before the first sample; within `min_rto..=max_rto`. Default 1 s (2.1-1).
+    pub initial_rto: Duration,
+    /// Floor of every computed RTO; zero for none. Default 1 s (2.4-1).
+    pub min_rto: Duration,
+    /// Cap of every RTO, [`Duration::MAX`] for none. Default 60 s (2.5-1).
+    pub max_rto: Duration,
+    /// Tick of the clock that measures round trips, G: the least variance term. At most
+    /// [`LIMIT`](Self::LIMIT). Default 0, since [`Duration`] is finer than any round trip
+    /// (4-1), (4-2).
+    pub granularity: Duration,
+    /// Weight of a sample in SRTT, in (0, 1]. Default 1/8 (2.3-3).
+    pub alpha: Gain,
+    /// Weight of a deviation in RTTVAR, in (0, 1]. Default 1/4 (2.3-3).
+    pub beta: Gain,
+    /// How many RTTVAR the RTO lies above SRTT, K, 1 to 32. Default 4 (2.2-1).
+    pub k: u32,
+    /// Larger samples count as this much; positive, at most [`LIMIT`](Self::LIMIT).
+    /// Default 1 h: far above any RTO cap in use, and forgotten after 80 good samples
+    /// (decision 13).
+    pub max_sample: Duration,
+    /// After how many consecutive back-offs SRTT and RTTVAR are cleared, if ever.
+    /// Default never (5-N2).
+    pub clear_after: Option<NonZeroU32>,
+    /// What a handshake that timed out does to the data phase. Default `Raise` (5.7-1).
+    pub post_syn: PostSyn,
+    /// What ends a back-off. Default `OnSample` (5-N1).
+    pub collapse: Collapse,
+}
+
+/// An exact ratio, such as 1/8; [`Estimator::new`](crate::Estimator::new) checks that it
+/// lies in (0, 1].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gain {
+    /// Numerator.
+    pub num: u16,
+    /// Denominator.
+    pub den: u16,
+}
+
+/// What a handshake that timed out does to the RTO when data transmission begins (5.7-1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostSyn {
+    /// The RTO becomes 3 s unless it is larger already: never shortens a running
+    /// back-off (decision 1).
+    Raise,
+    /// The RTO becomes exactly 3 s.
+    Replace,
+    /// The RTO stays as it is: for protocols without this rule. Breaks (5.7-1).
+    Keep,
+}
+
+/// What ends a back-off (decision 16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collapse {
+    /// Only a valid sample, as RFC 6298 has it (5-N1).
+    OnSample,
+    /// Any ACK of new data, as RFC 9002 section 6.2.1 has it.
+    OnAnyAck,
+}
+
+impl Config {
+    /// RFC 6298 to the letter: breaks none of its rules.
+    pub const RFC6298: Self = Self {
+        initial_rto: Duration::from_secs(1),
+        min_rto: Duration::from_secs(1),
+        max_rto: Duration::from_secs(60),
+        granularity: Duration::ZERO,
+        alpha: Gain::new(1, 8),
+        beta: Gain::new(1, 4),
+        k: 4,
+        max_sample: Duration::from_secs(3600),
+        clear_after: None,
+        post_syn: PostSyn::Raise,
+        collapse: Collapse::OnSample,
+    };
+
+    /// Largest `max_sample` and `granularity`: 2^50 ns, about 13 days, so that no sum can
+    /// overflow.
+    pub const LIMIT: Duration = Duration::from_nanos(1 << 50);
+
+    /// Largest [`k`](Self::k), for the same reason.
+    pub const MAX_K: u32 = 32;
+
+    /// The rules of RFC 6298 that this configuration breaks, each with the value.
+    ///
+    /// More conservative values (a longer initial RTO, a higher floor, a larger K) break
+    /// none (1-1), (2.1-3).
+    pub fn deviations(&self) -> impl Iterator<Item = Deviation> + use<> {
+        const SECOND: Duration = Duration::from_secs(1);
+        let rfc = Self::RFC6298;
+        [
+            (self.initial_rto < SECOND).then_some(Deviation::InitialRto(self.initial_rto)),
+            (self.max_sample < self.max_rto.min(Self::LIMIT))
+                .then_some(Deviation::MaxSample(self.max_sample)),
+            (self.alpha != rfc.alpha).then_some(Deviation::Alpha(self.alpha)),
+            (self.beta != rfc.beta).then_some(Deviation::Beta(self.beta)),
+            (self.k < rfc.k).then_some(Deviation::K(self.k)),
+            (self.min_rto < SECOND).then_some(Deviation::MinRto(self.min_rto)),
+            (self.max_rto < rfc.max_rto).then_some(Deviation::MaxRto(self.max_rto)),
+            (self.collapse == Collapse::OnAnyAck).then_some(Deviation::CollapseOnAnyAck),
+            (self.post_syn == PostSyn::Keep).then_some(Deviation::PostSynKeep),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+impl Default for Config {
+    /// [`Config::RFC6298`].
+    fn default() -> Self {
+        Self::RFC6298
+    }
+}
+
+impl Gain {
+    /// `num / den`, unchecked.
+    #[must_use]
+    pub const fn new(num: u16, den: u16) -> Self {
+        Self { num, den }
+    }
+
+    const fn weight(self) -> Option<Weight> {
+        if self.num == 0 || self.num > self.den {
+            return None;
+        }
+        Some(Weight::new(self.num, self.den))
+    }
+}
+
+/// A rule of RFC 6298 that a [`Config`] breaks, with the value that breaks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deviation {
+    /// The initial RTO is below 1 s (2.1-1).
+    InitialRto(Duration),
+    /// Samples below the RTO's cap are cut (2.3-1).
+    MaxSample(Duration),
+    /// alpha is not 1/8 (2.3-3).
+    Alpha(Gain),
+    /// beta is not 1/4 (2.3-3).
+    Beta(Gain),
+    /// K is below 4 (2.3-4).
+    K(u32),
+    /// The floor is below 1 s (2.4-1).
+    MinRto(Duration),
+    /// The cap is below 60 s (2.5-1).
+    MaxRto(Duration),
+    /// A back-off ends without a sample (5-N1).
+    CollapseOnAnyAck,
+    /// A handshake that timed out leaves the RTO as it is (5.7-1).
+    PostSynKeep,
+}
+
+impl Deviation {
+    /// The id of the broken rule, such as `"2.4-1"`.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::InitialRto(_) => "2.1-1",
+            Self::MaxSample(_) => "2.3-1",
+            Self::Alpha(_) | Self::Beta(_) => "2.3-3",
+            Self::K(_) => "2.3-4",
+            Self::MinRto(_) => "2.4-1",
+            Self::MaxRto(_) => "2.5-1",
+            Self::CollapseOnAnyAck => "5-N1",
+            Self::PostSynKeep => "5.7-1",
+        }
+    }
+}
+
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}) ", self.rule())?;
+        match self {
+            Self::InitialRto(value) => write!(f, "initial RTO {value:?} is below 1 s"),
+            Self::MaxSample(value) => write!(f, "samples are cut at {value:?}, below the cap"),
+            Self::Alpha(gain) => write!(f, "alpha is {gain}, not 1/8"),
+            Self::Beta(gain) => write!(f, "beta is {gain}, not 1/4"),
+            Self::K(k) => write!(f, "K is {k}, below 4"),
+            Self::MinRto(value) => write!(f, "the floor {value:?} is below 1 s"),
+            Self::MaxRto(value) => write!(f, "the cap {value:?} is below 60 s"),
+            Self::CollapseOnAnyAck => f.write_str("a back-off ends without a sample"),
+            Self::PostSynKeep => f.write_str("a lost handshake does not raise the RTO to 3 s"),
+        }
+    }
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.num, self.den)
+    }
+}
+
+/// Why a [`Config`] is refused; each variant carries the offending values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The floor is above the cap.
+    MinAboveMax {
+        /// [`Config::min_rto`].
+        min: Duration,
+        /// [`Config::max_rto`].
+        max: Duration,
+    },
+    /// The initial RTO is zero, or not between floor and cap.
+    InitialOutOfBounds {
+        /// [`Config::initial_rto`].
+        initial: Duration,
+        /// [`Config::min_rto`].
+        min: Duration,
+        /// [`Config::max_rto`].
+        max: Duration,
+    },
+    /// Floor and granularity are both zero: an RTO could be zero (decision 11).
+    NoFloor,
+    /// The granularity is above the cap or above [`Config::LIMIT`].
+    Granularity(Duration),
+    /// alpha is not in (0, 1].
+    Alpha(Gain),
+    /// beta is not in (0, 1].
+    Beta(Gain),
+    /// K is not in 1 to 32.
+    K(u32),
+    /// The largest sample is zero or above [`Config::LIMIT`].
+    MaxSample(Duration),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MinAboveMax { min, max } => {
+                write!(f, "min_rto {min:?} is above max_rto {max:?} (2.4-1, 2.5-1)")
+            }
+            Self::InitialOutOfBounds { initial, min, max } => write!(
+                f,
+                "initial_rto {initial:?} must be positive and within {min:?} to {max:?} (2.1-1)"
+            ),
+            Self::NoFloor => f.write_str(
+                "min_rto and granularity are both 0: one must be positive (decision 11)",
+            ),
+            Self::Granularity(value) => write!(
+                f,
+                "granularity {value:?} is above max_rto or above {:?} (4-1)",
+                Config::LIMIT
+            ),
+            Self::Alpha(gain) => write!(f, "alpha {gain} is not in (0, 1] (2.3-3)"),
+            Self::Beta(gain) => write!(f, "beta {gain} is not in (0, 1] (2.3-3)"),
+            Self::K(k) => write!(f, "k {k} is not in 1 to {} (2.2-1)", Config::MAX_K),
+            Self::MaxSample(value) => write!(
+                f,
+                "max_sample {value:?} is not in 1 ns to {:?} (decision 13)",
+                Config::LIMIT
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// A checked [`Config`] in the units of the arithmetic, apart from the state it governs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Params {
+    pub(crate) initial_ns: u64,
+    pub(crate) min_ns: u64,
+    pub(crate) max_ns: u64,
+    pub(crate) max_sample_ns: u64,
+    /// G in fixed point.
+    pub(crate) granularity: u64,
+    /// How far SRTT + K x RTTVAR can be from exact, in fixed point (decision 14).
+    pub(crate) guard: u64,
+    pub(crate) alpha: Weight,
+    pub(crate) beta: Weight,
+    pub(crate) k: u32,
+    pub(crate) clear_after: Option<NonZeroU32>,
+    pub(crate) post_syn: PostSyn,
+    pub(crate) collapse: Collapse,
+}
+
+impl Params {
+    pub(crate) const fn new(config: Config) -> Result<Self, ConfigError> {
+        let Config {
+            initial_rto: initial,
+            min_rto: min,
+            max_rto: max,
+            ..
+        } = config;
+        let limit_ns = nanos(Config::LIMIT);
+        let (initial_ns, min_ns, max_ns) = (nanos(initial), nanos(min), nanos(max));
+        if min_ns > max_ns {
+            return Err(ConfigError::MinAboveMax { min, max });
+        }
+        if initial_ns == 0 || initial_ns < min_ns || initial_ns > max_ns {
+            return Err(ConfigError::InitialOutOfBounds { initial, min, max });
+        }
+        let granularity_ns = nanos(config.granularity);
+        if min_ns == 0 && granularity_ns == 0 {
+            return Err(ConfigError::NoFloor);
+        }
+        if granularity_ns > max_ns || granularity_ns > limit_ns {
+            return Err(ConfigError::Granularity(config.granularity));
+        }
+        let Some(alpha) = config.alpha.weight() else {
+            return Err(ConfigError::Alpha(config.alpha));
+        };
+        let Some(beta) = config.beta.weight() else {
+            return Err(ConfigError::Beta(config.beta));
+        };
+        let k = config.k;
+        if k == 0 || k > Config::MAX_K {
+            return Err(ConfigError::K(k));
+        }
+        let max_sample_ns = nanos(config.max_sample);
+        if max_sample_ns == 0 || max_sample_ns > limit_ns {
+            return Err(ConfigError::MaxSample(config.max_sample));
+        }
+        // SRTT is off by at most 1/(2 alpha); RTTVAR follows it and adds 1/(2 beta) of its
+        // own; the RTO sums one of the first and K of the second.
+        let srtt_error = alpha.error_bound();
+        let rttvar_error = srtt_error.saturating_add(beta.error_bound());
+        Ok(Self {
+            initial_ns,
+            min_ns,
+            max_ns,
+            max_sample_ns,
+            granularity: from_nanos(granularity_ns),
+            guard: srtt_error.saturating_add(rttvar_error.saturating_mul(k as u64)),
+            alpha,
+            beta,
+            k,
+            clear_after: config.clear_after,
+            post_syn: config.post_syn,
+            collapse: config.collapse,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::{string::ToString, vec::Vec};
+
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_rfc_breaks_no_rule_and_has_the_published_guard() {
+        assert_eq!(Config::RFC6298.deviations().count(), 0);
+        assert_eq!(Params::new(Config::RFC6298).unwrap().guard, 28);
+        assert_eq!(Config::default(), Config::RFC6298);
+    }
+
+    #[test]
+    fn each_bad_value_has_its_error_and_the_error_names_value_and_rule() {
+        let rfc = Config::RFC6298;
+        let bad = [
+            (
+                Config {
+                    min_rto: ms(61_000),
+                    ..rfc
+                },
+                "min_rto 61s is above max_rto 60s",
+            ),
+            (
+                Config {
+                    initial_rto: ms(999),
+                    ..rfc
+                },
+                "initial_rto 999ms",
+            ),
+            (
+                Config {
+                    initial_rto: ms(60_001),
+                    ..rfc
+                },
+                "initial_rto 60.001s",
+            ),
+            (
+                Config {
+                    min_rto: ms(0),
+                    ..rfc
+                },
+                "both 0",
+            ),
+            (
+                Config {
+                    min_rto: ms(0),
+                    granularity: ms(1),
+                    initial_rto: ms(0),
+                    ..rfc
+                },
+                "initial_rto 0ns",
+            ),
+            (
+                Config {
+                    granularity: ms(60_001),
+                    ..rfc
+                },
+                "granularity 60.001s",
+            ),
+            (
+                Config {
+                    granularity: Config::LIMIT + Duration::from_nanos(1),
+                    max_rto: Duration::MAX,
+                    ..rfc
+                },
+                "granularity 1125899.9",
+            ),
+            (
+                Config {
+                    alpha: Gain::new(0, 8),
+                    ..rfc
+                },
+                "alpha 0/8",
+            ),
+            (
+                Config {
+                    alpha: Gain::new(9, 8),
+                    ..rfc
+                },
+                "alpha 9/8",
+            ),
+            (
+                Config {
+                    beta: Gain::new(1, 0),
+                    ..rfc
+                },
+                "beta 1/0",
+            ),
+            (Config { k: 0, ..rfc }, "k 0 "),
+            (Config { k: 33, ..rfc }, "k 33 "),
+            (
+                Config {
+                    max_sample: ms(0),
+                    ..rfc
+                },
+                "max_sample 0ns",
+            ),
+            (
+                Config {
+                    max_sample: Config::LIMIT + Duration::from_nanos(1),
+                    ..rfc
+                },
+                "max_sample 1125899.9",
+            ),
+        ];
+        for (config, text) in bad {
+            let message = Params::new(config).unwrap_err().to_string();
+            assert!(message.contains(text), "{message:?} lacks {text:?}");
+            assert!(
+                message.contains("(2.") || message.contains("(4") || message.contains("decision")
+            );
+        }
+    }
+
+    #[test]
+    fn the_edge_of_each_bound_is_legal() {
+        let rfc = Config::RFC6298;
+        for config in [
+            Config {
+                min_rto: ms(0),
+                granularity: Duration::from_nanos(1),
+                ..rfc
+            },
+            Config {
+                min_rto: rfc.max_rto,
+                initial_rto: rfc.max_rto,
+                ..rfc
+            },
+            Config {
+                granularity: rfc.max_rto,
+                ..rfc
+            },
+            Config {
+                alpha: Gain::new(8, 8),
+                beta: Gain::new(1, u16::MAX),
+                k: 32,
+                ..rfc
+            },
+            Config {
+                max_sample: Config::LIMIT,
+                max_rto: Duration::MAX,
+                ..rfc
+            },
+        ] {
+            assert!(Params::new(config).is_ok(), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn deviations_name_each_broken_rule() {
+        let wild = Config {
+            initial_rto: ms(500),
+            min_rto: ms(200),
+            max_rto: ms(30_000),
+            alpha: Gain::new(1, 16),
+            beta: Gain::new(1, 2),
+            k: 2,
+            max_sample: ms(1),
+            post_syn: PostSyn::Keep,
+            collapse: Collapse::OnAnyAck,
+            ..Config::RFC6298
+        };
+        let rules: Vec<_> = wild
+            .deviations()
+            .map(|deviation| deviation.rule())
+            .collect();
+        let expected = [
+            "2.1-1", "2.3-1", "2.3-3", "2.3-3", "2.3-4", "2.4-1", "2.5-1", "5-N1", "5.7-1",
+        ];
+        assert_eq!(rules, expected);
+        for deviation in wild.deviations() {
+            assert!(
+                deviation
+                    .to_string()
+                    .starts_with(&std::format!("({})", deviation.rule()))
+            );
+        }
+    }
+
+    #[test]
+    fn conservative_values_break_nothing() {
+        let slow = Config {
+            initial_rto: ms(3_000),
+            min_rto: ms(2_000),
+            max_rto: Duration::MAX,
+            granularity: ms(500),
+            k: 8,
+            max_sample: Config::LIMIT,
+            post_syn: PostSyn::Replace,
+            ..Config::RFC6298
+        };
+        assert_eq!(slow.deviations().count(), 0);
+    }
+}
