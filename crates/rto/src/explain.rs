@@ -79,22 +79,12 @@ impl RetransmitTimer {
         let timer = *self;
         fmt::from_fn(move |f| {
             timer.estimator().describe(f)?;
-            match timer.poll_timeout() {
-                None => f.write_str(", stopped"),
-                Some(deadline) if deadline <= now => {
-                    write!(
-                        f,
-                        ", due since {}",
-                        Seconds(nanos(now.saturating_sub(deadline)))
-                    )
-                }
-                Some(deadline) => {
-                    write!(
-                        f,
-                        ", expires in {}",
-                        Seconds(nanos(deadline.saturating_sub(now)))
-                    )
-                }
+            let Some(deadline) = timer.poll_timeout() else {
+                return f.write_str(", stopped");
+            };
+            match nanos(deadline.saturating_sub(now)) {
+                0 => f.write_str(", due"),
+                left => write!(f, ", expires in {}", Seconds(left)),
             }
         })
     }
@@ -181,12 +171,7 @@ mod tests {
             "RTO 2 s = 2 x 1 s floor (raw 0.31 s: SRTT 105 ms + 4 x 51 ms), backed off once, \
              expires in 1.4 s",
         );
-        assert!(
-            timer
-                .explain(ms(3_000))
-                .to_string()
-                .ends_with(", due since 0 s")
-        );
+        assert!(timer.explain(ms(3_000)).to_string().ends_with(", due"));
         timer.stop();
         assert!(timer.explain(ms(3_000)).to_string().ends_with(", stopped"));
     }

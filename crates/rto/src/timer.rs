@@ -92,9 +92,10 @@ impl RetransmitTimer {
     /// refused for the moment (decision 8): starts a stopped timer, leaves a running one
     /// alone (5.1-1).
     pub fn handle_sent(&mut self, now: Duration) {
+        let rto = self.estimator.rto();
         self.schedule
             .deadline
-            .get_or_insert(now.saturating_add(self.estimator.rto()));
+            .get_or_insert_with(|| now.saturating_add(rto));
     }
 
     /// A SYN, or whatever opens the connection, was sent: as [`handle_sent`], and its
