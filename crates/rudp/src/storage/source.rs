@@ -1,0 +1,154 @@
+//! The file a sender reads.
+
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use blake3::{Hash, Hasher};
+
+/// A file to send, and the hash of what was read of it.
+#[derive(Debug)]
+pub struct Source {
+    file: File,     // the cursor is at `offset`
+    hasher: Hasher, // of the first `offset` bytes
+    offset: u64,
+    length: u64,
+}
+
+impl Source {
+    /// Opens a file at its start. Its length is settled now.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, and for anything that is no file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
+        }
+        Ok(Self {
+            file,
+            hasher: Hasher::new(),
+            offset: 0,
+            length: metadata.len(),
+        })
+    }
+
+    /// The length of the file, in bytes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The number of bytes read.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The BLAKE3 hash of the bytes read.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        self.hasher.finalize()
+    }
+
+    /// Goes to an offset, and hashes all bytes before it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; `UnexpectedEof` if the file ends before `offset`.
+    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.hasher.reset();
+        self.offset = io::copy(&mut (&self.file).take(offset), &mut self.hasher)?;
+        if self.offset < offset {
+            Err(shorter())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Reads on into `chunk`, as much as fits or is left; 0 bytes at the end.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; `UnexpectedEof` if the file has become shorter.
+    pub fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+        let left = self.length.saturating_sub(self.offset);
+        let wanted = usize::try_from(left).map_or(chunk.len(), |left| left.min(chunk.len()));
+        let chunk = &mut chunk[..wanted];
+        self.file
+            .read_exact(chunk)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => shorter(),
+                _ => error,
+            })?;
+        self.hasher.update(chunk);
+        self.offset = self.offset.saturating_add(chunk.len() as u64);
+        Ok(chunk.len())
+    }
+}
+
+fn shorter() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "the file became shorter while it was being sent",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use super::*;
+
+    fn source(content: &[u8]) -> (tempfile::NamedTempFile, Source) {
+        let mut file = tempfile::NamedTempFile::new().expect("tempfile");
+        file.write_all(content).expect("written");
+        let source = Source::open(file.path()).expect("opened");
+        (file, source)
+    }
+
+    #[test]
+    fn it_is_read_and_hashed_from_any_offset() {
+        let (_file, mut source) = source(b"abcdef");
+        for (offset, rest) in [(4, &b"ef"[..]), (0, b"abcdef"), (6, b"")] {
+            source.seek(offset).expect("within the file");
+            assert_eq!(source.hash(), blake3::hash(&b"abcdef"[..offset as usize]));
+            let mut chunk = [0; 10];
+            let count = source.read(&mut chunk).expect("read");
+            assert_eq!(
+                (&chunk[..count], source.hash()),
+                (rest, blake3::hash(b"abcdef"))
+            );
+            assert_eq!(source.read(&mut chunk).expect("at the end"), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_appended_later_is_not_sent_and_what_is_cut_off_is_an_error() {
+        let (file, mut source) = source(b"abc");
+        fs::write(file.path(), b"abcd").expect("longer");
+        let mut chunk = [0; 10];
+        assert_eq!(source.read(&mut chunk).expect("read"), 3);
+        fs::write(file.path(), b"ab").expect("shorter");
+        source.seek(1).expect("still there");
+        assert_eq!(
+            source.read(&mut chunk).expect_err("cut").kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+        assert_eq!(
+            source.seek(3).expect_err("cut").kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+    }
+
+    #[test]
+    fn a_folder_is_no_file() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        assert!(Source::open(dir.path()).is_err());
+    }
+}
