@@ -1,0 +1,200 @@
+//! Rate, queue and the bounds on memory: exact times, exact counts.
+
+use crate::common::{drain, link, ms, packet, percent};
+use netsim::{Link, LinkConfig};
+use std::time::Duration;
+
+/// 1 Mbit/s: 125 bytes, 1,000 bits, take 1 ms.
+fn slow() -> LinkConfig {
+    LinkConfig {
+        rate: Some(1_000_000),
+        ..LinkConfig::PERFECT
+    }
+}
+
+#[test]
+fn packets_leave_one_after_the_other_at_the_rate() {
+    let mut link = link(
+        LinkConfig {
+            delay: ms(40),
+            ..slow()
+        },
+        1,
+    );
+    for _ in 0..10 {
+        link.handle_packet(ms(5), vec![0; 125]);
+    }
+    let times: Vec<Duration> = drain(&mut link).into_iter().map(|(due, _)| due).collect();
+    let expected: Vec<Duration> = (1..=10).map(|nth| ms(5 + nth + 40)).collect();
+    assert_eq!(times, expected);
+}
+
+#[test]
+fn rounding_does_not_add_up() {
+    // 100 bytes at 7 Mbit/s are 114,285.7 ns; 10,000 of them 1,142,857,142.9 ns, rounded down once.
+    let rate = Some(7_000_000);
+    let mut link = link(
+        LinkConfig {
+            rate,
+            queue: usize::MAX,
+            ..slow()
+        },
+        1,
+    );
+    for _ in 0..10_000 {
+        link.handle_packet(ms(0), vec![0; 100]);
+    }
+    let (last, _) = drain(&mut link).pop().expect("all arrive");
+    assert_eq!(
+        last,
+        Duration::from_nanos(10_000 * 800 * 1_000_000_000 / 7_000_000)
+    );
+}
+
+#[test]
+fn an_idle_bottleneck_saves_no_time_up() {
+    let mut link = link(slow(), 1);
+    for sent_ms in [0, 10, 20] {
+        link.handle_packet(ms(sent_ms), vec![0; 125]);
+        assert_eq!(link.poll_timeout(), Some(ms(sent_ms + 1)));
+        assert!(link.poll_packet(ms(sent_ms + 1)).is_some());
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_queue_is_dropped_and_counted() {
+    let mut link = link(
+        LinkConfig {
+            queue: 250,
+            ..slow()
+        },
+        1,
+    );
+    // One is sent, two wait, two find no room.
+    for _ in 0..5 {
+        link.handle_packet(ms(0), vec![0; 125]);
+    }
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (3, 2));
+    assert_eq!(link.queued_bytes(ms(0)), 250);
+    // A smaller one finds none either until the first has left, 1 ms later.
+    let almost = ms(1) - Duration::from_nanos(1);
+    assert_eq!(link.queued_bytes(almost), 250);
+    link.handle_packet(almost, vec![0]);
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (3, 3));
+    assert_eq!(link.queued_bytes(ms(1)), 125);
+    link.handle_packet(ms(1), vec![0; 125]);
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (4, 3));
+    assert_eq!(drain(&mut link).pop(), Some((ms(4), vec![0; 125])));
+}
+
+#[test]
+fn without_a_queue_a_packet_passes_only_an_idle_bottleneck() {
+    let mut link = link(LinkConfig { queue: 0, ..slow() }, 1);
+    for sent_ms in [0, 0, 1, 1, 2] {
+        link.handle_packet(ms(sent_ms), vec![0; 125]);
+    }
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (3, 2));
+}
+
+#[test]
+fn a_lost_packet_has_used_the_rate() {
+    let mut link = link(
+        LinkConfig {
+            loss: percent(100),
+            ..slow()
+        },
+        1,
+    );
+    link.handle_packet(ms(0), vec![0; 125]);
+    link.set_config(slow()).expect("valid");
+    link.handle_packet(ms(0), vec![0; 125]);
+    assert_eq!(link.poll_timeout(), Some(ms(2)));
+}
+
+#[test]
+fn a_new_rate_holds_for_packets_that_enter_from_then_on() {
+    let mut link = link(slow(), 1);
+    link.handle_packet(ms(0), vec![0; 125]);
+    link.handle_packet(ms(0), vec![0; 125]);
+    link.set_config(LinkConfig {
+        rate: Some(2_000_000),
+        ..slow()
+    })
+    .expect("valid");
+    link.handle_packet(ms(0), vec![0; 250]);
+    link.set_config(LinkConfig::PERFECT).expect("valid");
+    link.handle_packet(ms(0), vec![0; 999]);
+    let times: Vec<Duration> = drain(&mut link).into_iter().map(|(due, _)| due).collect();
+    assert_eq!(times, [ms(1), ms(2), ms(3), ms(3)]);
+}
+
+#[test]
+fn a_refused_setting_leaves_the_old_ones() {
+    let mut link = link(slow(), 1);
+    assert!(
+        link.set_config(LinkConfig {
+            rate: Some(0),
+            ..slow()
+        })
+        .is_err()
+    );
+    assert_eq!(link.config(), &slow());
+}
+
+#[test]
+fn the_number_of_packets_is_bounded_on_their_way_and_waiting() {
+    for config in [
+        LinkConfig::PERFECT,
+        LinkConfig {
+            rate: Some(1),
+            queue: usize::MAX,
+            ..LinkConfig::PERFECT
+        },
+    ] {
+        let mut link = link(config, 1);
+        link.handle_packet(ms(0), packet(0)); // the bottleneck sends this one
+        for _ in 0..Link::MAX_PACKETS {
+            link.handle_packet(ms(0), Vec::new());
+        }
+        assert_eq!(link.in_flight(), Link::MAX_PACKETS);
+        assert_eq!(link.counters().lost_queue, 1);
+    }
+}
+
+#[test]
+fn lost_packets_that_wait_are_bounded_too() {
+    let config = LinkConfig {
+        rate: Some(1),
+        loss: percent(100),
+        ..LinkConfig::PERFECT
+    };
+    let mut link = link(config, 1);
+    link.handle_packet(ms(0), packet(0));
+    for _ in 0..Link::MAX_PACKETS + 7 {
+        link.handle_packet(ms(0), Vec::new());
+    }
+    assert_eq!(link.counters().lost_queue, 7);
+}
+
+#[test]
+fn the_number_of_bytes_is_bounded_and_room_comes_back() {
+    let duplicate = percent(100);
+    let mut link = link(
+        LinkConfig {
+            duplicate,
+            ..LinkConfig::PERFECT
+        },
+        1,
+    );
+    link.handle_packet(ms(0), vec![0; Link::MAX_BYTES / 2]);
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (2, 0));
+    link.handle_packet(ms(0), vec![0]); // and its copy
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (2, 2));
+    assert!(link.poll_packet(ms(0)).is_some());
+    link.handle_packet(ms(0), vec![0]);
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (3, 2));
+    link.black_out(ms(0), ms(1));
+    link.black_out(ms(0), ms(0));
+    link.handle_packet(ms(0), vec![0; Link::MAX_BYTES / 2]);
+    assert_eq!((link.in_flight(), link.counters().lost_queue), (2, 2));
+}

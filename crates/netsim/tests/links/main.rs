@@ -1,0 +1,7 @@
+//! Links, driven in virtual time as a host drives them.
+
+mod bottleneck;
+mod common;
+mod effects;
+mod properties;
+mod time;
