@@ -1,2 +1,48 @@
-//! placeholder
+//! How long to wait before trying again: exponential schedules with jitter, in exact integers.
+//!
+//! ```text
+//! Schedule (base, multiplier, cap, jitter)      what everybody shares
+//!    └─▶ Series ── next(&schedule, draw) ─▶ delay, delay, delay ...      one per client
+//! ```
+//!
+//! A [`Schedule`] is checked once, when it is made. A [`Series`] is sixteen bytes that remember
+//! where one client stands. Nothing here reads a clock, sleeps or rolls a die: each delay takes
+//! one `u64` that you draw, so a test can name every delay in advance.
+//!
+//! ```
+//! # use {backoff_policy::*, core::time::Duration};
+//! let ms = Duration::from_millis;
+//! let doubling = Schedule::new(ms(100), Ratio::new(2, 1), ms(500), Jitter::Full)?;
+//! assert_eq!(doubling.ceiling(1), ms(200));
+//! assert_eq!(doubling.bounds(9), ms(0)..=ms(500));
+//!
+//! let mut series = Series::new(&doubling);
+//! assert_eq!(series.next(&doubling, 1 << 63), ms(50)); // the middle of 0..=100 ms
+//! assert_eq!(series.next(&doubling, 1 << 63), ms(100)); // the middle of 0..=200 ms
+//! # Ok::<(), ScheduleError>(())
+//! ```
+//!
+//! # Draws
+//!
+//! Give every client its own generator, seeded by the operating system (B4). A generator copied
+//! along with its configuration makes a whole fleet wait the same delays, and then jitter
+//! spreads nothing.
+
 #![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod jitter;
+mod ratio;
+mod schedule;
+
+pub use jitter::Jitter;
+pub use ratio::Ratio;
+pub use schedule::{Schedule, ScheduleError, Series};

@@ -1,0 +1,312 @@
+use crate::jitter::uniform;
+use crate::{Jitter, Ratio};
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+
+/// The delays that a client may wait: a base, grown by an exact ratio up to a cap, with jitter.
+///
+/// All arithmetic is in whole nanoseconds over 128-bit intermediates, each growth rounded down
+/// (B1). Shared by any number of clients; each keeps its own [`Series`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    base: Duration,
+    multiplier: Ratio,
+    cap: Duration,
+    jitter: Jitter,
+}
+
+impl Schedule {
+    /// Makes a schedule whose ceilings are `base`, `base x multiplier`, ... up to `cap`.
+    ///
+    /// # Errors
+    ///
+    /// A base of zero, a cap below the base, a multiplier below 1, a proportional jitter above
+    /// 1, and a ratio over zero are refused (B1).
+    pub const fn new(
+        base: Duration,
+        multiplier: Ratio,
+        cap: Duration,
+        jitter: Jitter,
+    ) -> Result<Self, ScheduleError> {
+        if base.is_zero() {
+            return Err(ScheduleError::BaseZero);
+        }
+        if cap.as_nanos() < base.as_nanos() {
+            return Err(ScheduleError::CapBelowBase { base, cap });
+        }
+        if !multiplier.is_valid() || multiplier.num < multiplier.den {
+            return Err(ScheduleError::MultiplierBelowOne(multiplier));
+        }
+        if let Jitter::Proportional(ratio) = jitter
+            && (!ratio.is_valid() || ratio.num > ratio.den)
+        {
+            return Err(ScheduleError::JitterAboveOne(ratio));
+        }
+        Ok(Self {
+            base,
+            multiplier,
+            cap,
+            jitter,
+        })
+    }
+
+    /// The `n`-th ceiling, counted from 0: the value before jitter. It takes `n` steps, or fewer
+    /// where the cap ends the growth.
+    #[must_use]
+    pub fn ceiling(&self, n: u32) -> Duration {
+        self.grown(n, self.multiplier)
+    }
+
+    /// The least and the greatest delay that the `n`-th draw can give, counted from 0 (B2).
+    #[must_use]
+    pub fn bounds(&self, n: u32) -> RangeInclusive<Duration> {
+        let current = match self.jitter {
+            Jitter::Decorrelated => self.grown(n, Ratio::new(3, 1)),
+            _ => self.ceiling(n),
+        };
+        let (least, most) = self.interval(current);
+        duration(least)..=self.clip(duration(most))
+    }
+
+    fn interval(&self, current: Duration) -> (u128, u128) {
+        self.jitter
+            .interval(self.base.as_nanos(), current.as_nanos())
+    }
+
+    /// A draw is never clipped to the cap, which would give many clients the same delay (B2).
+    /// `Decorrelated` is defined with that clip.
+    fn clip(&self, delay: Duration) -> Duration {
+        match self.jitter {
+            Jitter::Decorrelated => delay.min(self.cap),
+            _ => delay,
+        }
+    }
+
+    fn grown(&self, n: u32, multiplier: Ratio) -> Duration {
+        let mut current = self.base;
+        for _ in 0..n {
+            let next = self.grow(current, multiplier);
+            if next == current {
+                break;
+            }
+            current = next;
+        }
+        current
+    }
+
+    /// One growth: rounded down, at most the cap, and at least 1 ns more where the multiplier is
+    /// above 1, so that no sequence gets stuck (B1).
+    fn grow(&self, current: Duration, multiplier: Ratio) -> Duration {
+        let nanos = current.as_nanos();
+        let least = nanos.saturating_add(u128::from(multiplier.num > multiplier.den));
+        duration(multiplier.of(nanos).max(least)).min(self.cap)
+    }
+}
+
+/// Where one client stands in a [`Schedule`]: what its next delay is drawn from.
+///
+/// Copy it before [`next`](Self::next) to be able to go back. It has no generator of its own:
+/// the host draws (B4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Series {
+    current: Duration, // the next ceiling; for `Decorrelated` the previous delay
+}
+
+impl Series {
+    /// Starts at the first delay.
+    #[must_use]
+    pub const fn new(schedule: &Schedule) -> Self {
+        Self {
+            current: schedule.base,
+        }
+    }
+
+    /// Goes on from a stored [`current`](Self::current). A value outside this schedule's base to
+    /// cap, stored under another schedule, is brought to the nearer end.
+    #[must_use]
+    pub fn resume(schedule: &Schedule, current: Duration) -> Self {
+        Self {
+            current: current.clamp(schedule.base, schedule.cap),
+        }
+    }
+
+    /// The value that the next delay is drawn from: its ceiling, or for
+    /// [`Jitter::Decorrelated`] the previous delay.
+    #[must_use]
+    pub const fn current(&self) -> Duration {
+        self.current
+    }
+
+    /// Gives the next delay by one draw, uniform over all of `u64` (B3), and moves on. Jitter
+    /// never compounds: what grows is the value before it.
+    pub fn next(&mut self, schedule: &Schedule, draw: u64) -> Duration {
+        let (least, most) = schedule.interval(self.current);
+        let delay = schedule.clip(duration(uniform(least, most, draw)));
+        self.current = match schedule.jitter {
+            Jitter::Decorrelated => delay,
+            _ => schedule.grow(self.current, schedule.multiplier),
+        };
+        delay
+    }
+}
+
+/// Converts back, at most to [`Duration::MAX`].
+fn duration(nanos: u128) -> Duration {
+    match u64::try_from(nanos) {
+        Ok(nanos) => Duration::from_nanos(nanos),
+        Err(_) => Duration::from_nanos_u128(nanos.min(Duration::MAX.as_nanos())),
+    }
+}
+
+/// Why [`Schedule::new`] refused, with the offending value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// The base is zero: the client would try again at once, for ever.
+    BaseZero,
+    /// The cap is below the base.
+    CapBelowBase {
+        /// The base that was given.
+        base: Duration,
+        /// The cap that was given.
+        cap: Duration,
+    },
+    /// The multiplier is below 1, or over zero.
+    MultiplierBelowOne(Ratio),
+    /// The proportional jitter is above 1, or over zero.
+    JitterAboveOne(Ratio),
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BaseZero => write!(f, "the base is zero (B1)"),
+            Self::CapBelowBase { base, cap } => {
+                write!(f, "the cap {cap:?} is below the base {base:?} (B1)")
+            }
+            Self::MultiplierBelowOne(ratio) => {
+                write!(f, "the multiplier {ratio} is not 1 or more (B1)")
+            }
+            Self::JitterAboveOne(ratio) => write!(f, "the jitter {ratio} is not in 0..=1 (B1)"),
+        }
+    }
+}
+
+impl core::error::Error for ScheduleError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KINDS: [Jitter; 5] = [
+        Jitter::None,
+        Jitter::Full,
+        Jitter::Equal,
+        Jitter::Decorrelated,
+        Jitter::Proportional(Ratio::new(1, 5)),
+    ];
+
+    fn schedules() -> impl Strategy<Value = Schedule> {
+        let nanos = prop_oneof![1..100u64, 1..u64::MAX];
+        let ratio = (1..=u32::MAX, 1..=u32::MAX).prop_map(|(a, b)| Ratio::new(a.max(b), a.min(b)));
+        (nanos, ratio, any::<u64>(), 0..KINDS.len()).prop_map(|(base, multiplier, room, kind)| {
+            let base = Duration::from_nanos(base);
+            let cap = base.saturating_add(Duration::from_nanos(room));
+            Schedule::new(base, multiplier, cap, KINDS[kind]).expect("in range by construction")
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_delay_lies_within_its_bounds(schedule in schedules(), draws in prop::collection::vec(any::<u64>(), 1..40)) {
+            let mut series = Series::new(&schedule);
+            for (n, draw) in (0..).zip(draws) {
+                let delay = series.next(&schedule, draw);
+                prop_assert!(schedule.bounds(n).contains(&delay), "delay {n} {delay:?}");
+            }
+        }
+
+        #[test]
+        fn the_extreme_draws_give_the_bounds_themselves(schedule in schedules(), n in 0..40u32) {
+            let (mut low, mut high) = (Series::new(&schedule), Series::new(&schedule));
+            for _ in 0..n {
+                low.next(&schedule, 0);
+                high.next(&schedule, u64::MAX);
+            }
+            prop_assert_eq!(low.next(&schedule, 0), *schedule.bounds(n).start());
+            // Above 2^64 values one draw cannot reach them all.
+            let highest = high.next(&schedule, u64::MAX);
+            let bound = *schedule.bounds(n).end();
+            prop_assert!(bound - highest <= Duration::from_nanos(1), "{highest:?} {bound:?}");
+        }
+
+        #[test]
+        fn ceilings_grow_until_the_cap(schedule in schedules(), n in 0..40u32) {
+            let (this, next) = (schedule.ceiling(n), schedule.ceiling(n + 1));
+            prop_assert!(this <= next && next <= schedule.cap);
+            let grows = schedule.multiplier.num > schedule.multiplier.den;
+            prop_assert!(!grows || this < next || this == schedule.cap);
+        }
+
+        #[test]
+        fn a_stored_position_resumes_where_it_was(schedule in schedules(), draws in prop::collection::vec(any::<u64>(), 0..10)) {
+            let mut series = Series::new(&schedule);
+            for draw in draws {
+                series.next(&schedule, draw);
+            }
+            prop_assert_eq!(Series::resume(&schedule, series.current()), series);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_named() {
+        let s = Duration::from_secs;
+        let make = |base, num, den, cap, jitter| {
+            Schedule::new(base, Ratio::new(num, den), cap, jitter).map_err(|error| {
+                use std::string::ToString;
+                error.to_string()
+            })
+        };
+        let over = Jitter::Proportional(Ratio::new(6, 5));
+        let by_zero = Jitter::Proportional(Ratio::new(0, 0));
+        for (result, message) in [
+            (
+                make(s(0), 2, 1, s(1), Jitter::Full),
+                "the base is zero (B1)",
+            ),
+            (
+                make(s(2), 2, 1, s(1), Jitter::Full),
+                "the cap 1s is below the base 2s (B1)",
+            ),
+            (
+                make(s(1), 4, 5, s(2), Jitter::Full),
+                "the multiplier 4/5 is not 1 or more (B1)",
+            ),
+            (
+                make(s(1), 4, 0, s(2), Jitter::Full),
+                "the multiplier 4/0 is not 1 or more (B1)",
+            ),
+            (
+                make(s(1), 2, 1, s(2), over),
+                "the jitter 6/5 is not in 0..=1 (B1)",
+            ),
+            (
+                make(s(1), 2, 1, s(2), by_zero),
+                "the jitter 0/0 is not in 0..=1 (B1)",
+            ),
+        ] {
+            assert_eq!(result.expect_err("refused"), message);
+        }
+        assert!(make(s(1), 1, 1, s(1), Jitter::None).is_ok());
+    }
+
+    #[test]
+    fn the_state_of_a_client_is_sixteen_bytes() {
+        assert_eq!(size_of::<Series>(), 16);
+        assert_eq!(size_of::<Option<Series>>(), 16);
+    }
+
+    extern crate std;
+}
