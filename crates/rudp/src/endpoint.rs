@@ -1,0 +1,213 @@
+//! The application's handle of an endpoint.
+
+use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use rudp_proto::{CloseReason, Config, EndpointStats, Secrets};
+use tokio::{
+    net::UdpSocket,
+    sync::{Mutex, mpsc},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use crate::{
+    Clock, Connection,
+    driver::{Driver, Outgoing},
+    socket,
+    state::{Phase, Shared, TraceSink},
+};
+
+/// How long [`Endpoint::shutdown`] waits for what is still to be said: 1 s.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Settings of an [`Endpoint`].
+#[derive(Clone)]
+pub struct Options {
+    /// Settings of the transport; default [`Config::DEFAULT`]. `trace` is
+    /// overridden: it is on if there is an `on_trace`.
+    pub config: Config,
+    /// The key for stateless resets; default: a random one, with which the
+    /// resets of a restarted server mean nothing to its clients (K5).
+    pub reset_key: [u8; 32],
+    /// The size asked for the socket's buffers, in bytes; default 4 MiB. The
+    /// system may give less, which is logged as a warning.
+    pub socket_buffer: usize,
+    /// The clock; default: one that starts now.
+    pub clock: Clock,
+    /// Takes the traces of every connection; default: none. Called by the
+    /// driver's task, so it should be quick. It may use the endpoint.
+    pub on_trace: Option<TraceSink>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            config: Config::DEFAULT,
+            reset_key: rand::random(),
+            socket_buffer: 4 << 20,
+            clock: Clock::start(),
+            on_trace: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("config", &self.config)
+            .field("socket_buffer", &self.socket_buffer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The endpoint cannot start one.
+    Start(rudp_proto::ConnectError),
+    /// The handshake ended so.
+    Closed(CloseReason),
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(error) => error.fmt(f),
+            Self::Closed(reason) => reason.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+/// A UDP socket with any number of connections, driven by a task of its own.
+///
+/// Dropping it is like the death of the process: nothing more is sent, peers
+/// are told nothing, and its connections end with [`CloseReason::Local`].
+#[derive(Debug)]
+pub struct Endpoint {
+    local: SocketAddr,
+    shared: Arc<Shared>,
+    incoming: Mutex<mpsc::UnboundedReceiver<Connection>>,
+    driver: JoinHandle<()>,
+}
+
+impl Endpoint {
+    /// Opens an endpoint at a local address (port 0: any) which accepts
+    /// connections, and may open some too. Must be called within a runtime.
+    ///
+    /// # Errors
+    ///
+    /// Those of the socket, and `InvalidInput` for a bad `config`.
+    pub fn bind(local: SocketAddr, options: Options) -> io::Result<Self> {
+        let endpoint = Self::start(socket::bind(local, options.socket_buffer)?, None, options)?;
+        endpoint.shared.lock().core.listen(true);
+        Ok(endpoint)
+    }
+
+    /// Opens an endpoint that talks to one server only, from any port. It
+    /// learns from the system when nobody listens there, as
+    /// [`bind`](Self::bind)'s cannot.
+    ///
+    /// # Errors
+    ///
+    /// Those of the socket, and `InvalidInput` for a bad `config`.
+    pub fn client_to(server: SocketAddr, options: Options) -> io::Result<Self> {
+        Self::start(
+            socket::connect(server, options.socket_buffer)?,
+            Some(server),
+            options,
+        )
+    }
+
+    fn start(socket: UdpSocket, peer: Option<SocketAddr>, options: Options) -> io::Result<Self> {
+        let local = socket.local_addr()?;
+        let secrets = Secrets {
+            reset_key: options.reset_key,
+            seed: rand::random(),
+        };
+        let config = Config {
+            trace: options.on_trace.is_some(),
+            ..options.config
+        };
+        let core = rudp_proto::Endpoint::new(config, secrets)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let (queue, incoming) = mpsc::unbounded_channel();
+        let shared = Shared::new(options.clock, core, queue);
+        let driver = Driver {
+            socket,
+            peer,
+            shared: shared.clone(),
+            on_trace: options.on_trace,
+            outgoing: Outgoing::default(),
+        };
+        Ok(Self {
+            local,
+            shared,
+            incoming: Mutex::new(incoming),
+            driver: tokio::spawn(driver.run()),
+        })
+    }
+
+    /// The address of the socket.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Connects to a server: returns when it has accepted, that is, when its
+    /// SETTINGS have arrived. Dropping the future aborts the handshake.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConnectError`]; without an answer after the idle timeout.
+    pub async fn connect(&self, server: SocketAddr) -> Result<Connection, ConnectError> {
+        let connection = {
+            let mut state = self.shared.lock();
+            let started = state.core.connect(self.shared.clock.now(), server);
+            let handle = started.map_err(ConnectError::Start)?;
+            self.shared.open(&mut state, handle, Phase::Connecting)
+        };
+        self.shared.work.notify_one();
+        connection.connected().await.map_err(ConnectError::Closed)?;
+        Ok(connection)
+    }
+
+    /// Waits for the next connection from a client. `None`: there will be no
+    /// more. Cancel-safe.
+    pub async fn accept(&self) -> Option<Connection> {
+        self.incoming.lock().await.recv().await
+    }
+
+    /// The counters of the socket.
+    #[must_use]
+    pub fn stats(&self) -> EndpointStats {
+        self.shared.lock().core.stats()
+    }
+
+    /// Aborts what is open with code 0, tells the peers, and waits, one second
+    /// at most, until nothing is left to be said.
+    pub async fn shutdown(self) {
+        self.shared.lock().stop(0, "shutting down");
+        self.shared.idle.send_replace(false);
+        self.shared.work.notify_one();
+        let mut idle = self.shared.idle.subscribe();
+        // On a timeout a peer learns of the end by its own means.
+        _ = timeout(LINGER, idle.wait_for(|&idle| idle)).await;
+        self.abandon().await;
+    }
+
+    /// Does the same as dropping it, and returns when the port is free again.
+    pub async fn abandon(mut self) {
+        self.driver.abort();
+        // The only possible error is that it was aborted.
+        _ = (&mut self.driver).await;
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.driver.abort();
+        self.shared.lock().end();
+    }
+}

@@ -1,0 +1,199 @@
+//! What the driver task and the application's handles share.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Waker},
+};
+
+use rudp_proto::{CloseReason, Event, Handle, Stats, Trace};
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::{Clock, Connection};
+
+/// Where traces go: called by the driver's task, with the connection's handle.
+pub type TraceSink = Arc<dyn Fn(Handle, Trace) + Send + Sync>;
+
+/// What the driver task and the application's handles share.
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    pub(crate) work: Notify, // wakes the driver: the application did something
+    pub(crate) idle: watch::Sender<bool>, // nothing is connected, to be sent or to be waited for
+    state: Mutex<State>,
+}
+
+pub(crate) struct State {
+    pub(crate) core: rudp_proto::Endpoint,
+    slots: BTreeMap<Handle, Slot>, // one per connection that is not closed
+    incoming: Option<mpsc::UnboundedSender<Connection>>, // at most `max_connections` queue here
+}
+
+/// Who waits for what on a connection.
+struct Slot {
+    phase: watch::Sender<Phase>,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+    acknowledged: Option<Waker>,
+    stats: Stats, // as of the last turn: the core forgets a connection when it closes
+}
+
+/// How far a connection has come.
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    Connecting,
+    Connected,
+    Closed(CloseReason, Box<Stats>),
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("core", &self.lock().core)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(
+        clock: Clock,
+        core: rudp_proto::Endpoint,
+        incoming: mpsc::UnboundedSender<Connection>,
+    ) -> Arc<Self> {
+        let state = State {
+            core,
+            slots: BTreeMap::new(),
+            incoming: Some(incoming),
+        };
+        Arc::new(Self {
+            clock,
+            work: Notify::new(),
+            idle: watch::Sender::new(true),
+            state: Mutex::new(state),
+        })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is consistent between any two statements that could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a connection of the core and makes the application's handle.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        state: &mut State,
+        handle: Handle,
+        phase: Phase,
+    ) -> Connection {
+        let (phase, follow) = watch::channel(phase);
+        let slot = Slot {
+            phase,
+            reader: None,
+            writer: None,
+            acknowledged: None,
+            stats: Stats::default(),
+        };
+        state.slots.insert(handle, slot);
+        Connection::new(self.clone(), handle, follow)
+    }
+
+    /// Wakes whom the core's events concern, and returns the traces among them.
+    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> Vec<(Handle, Trace)> {
+        for (&handle, slot) in &mut state.slots {
+            let Some(connection) = state.core.connection(handle) else {
+                continue;
+            };
+            slot.stats = *connection.stats();
+            if connection.unacknowledged() == 0 {
+                wake(&mut slot.acknowledged);
+            }
+        }
+        let mut traces = Vec::new();
+        while let Some((handle, event)) = state.core.poll_event() {
+            match event {
+                Event::Connected => self.connected(state, handle),
+                Event::Readable => state.with(handle, |slot| wake(&mut slot.reader)),
+                Event::Writable => state.with(handle, |slot| wake(&mut slot.writer)),
+                Event::Trace(trace) => traces.push((handle, trace)),
+                Event::Closed(reason) => {
+                    tracing::debug!(?handle, %reason, "closed");
+                    state.close(handle, reason);
+                }
+            }
+        }
+        traces
+    }
+
+    fn connected(self: &Arc<Self>, state: &mut State, handle: Handle) {
+        tracing::debug!(?handle, "connected");
+        if state.slots.contains_key(&handle) {
+            state.with(handle, |slot| _ = slot.phase.send_replace(Phase::Connected));
+        } else {
+            let connection = self.open(state, handle, Phase::Connected);
+            // Without a receiver the endpoint is going away, and the connection with it.
+            _ = state.incoming.as_ref().map(|queue| queue.send(connection));
+        }
+    }
+}
+
+impl State {
+    /// Whether no connection is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Lets a reader sleep until there is something to read.
+    pub(crate) fn await_readable(&mut self, handle: Handle, cx: &Context<'_>) {
+        self.with(handle, |slot| slot.reader = Some(cx.waker().clone()));
+    }
+
+    /// Lets a writer sleep until there is room.
+    pub(crate) fn await_writable(&mut self, handle: Handle, cx: &Context<'_>) {
+        self.with(handle, |slot| slot.writer = Some(cx.waker().clone()));
+    }
+
+    /// Lets a writer sleep until everything is acknowledged.
+    pub(crate) fn await_acknowledged(&mut self, handle: Handle, cx: &Context<'_>) {
+        self.with(handle, |slot| slot.acknowledged = Some(cx.waker().clone()));
+    }
+
+    /// Takes no more connections and aborts those that are open.
+    pub(crate) fn stop(&mut self, code: u64, reason: &str) {
+        self.core.listen(false);
+        self.incoming = None;
+        for &handle in self.slots.keys() {
+            if let Some(connection) = self.core.connection_mut(handle) {
+                connection.abort(code, reason);
+            }
+        }
+    }
+
+    /// The driver is gone: whatever is still open is closed.
+    pub(crate) fn end(&mut self) {
+        self.incoming = None;
+        while let Some((&handle, _)) = self.slots.first_key_value() {
+            self.close(handle, CloseReason::Local);
+        }
+    }
+
+    fn close(&mut self, handle: Handle, reason: CloseReason) {
+        if let Some(mut slot) = self.slots.remove(&handle) {
+            slot.phase.send_replace(Phase::Closed(reason, Box::new(slot.stats)));
+            wake(&mut slot.reader);
+            wake(&mut slot.writer);
+            wake(&mut slot.acknowledged);
+        }
+    }
+
+    fn with(&mut self, handle: Handle, act: impl FnOnce(&mut Slot)) {
+        if let Some(slot) = self.slots.get_mut(&handle) {
+            act(slot);
+        }
+    }
+}
+
+fn wake(waiting: &mut Option<Waker>) {
+    if let Some(waker) = waiting.take() {
+        waker.wake();
+    }
+}
