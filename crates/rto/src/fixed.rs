@@ -61,17 +61,23 @@ impl Weight {
     }
 
     fn share(self, distance: u64) -> (u64, bool) {
-        if let Some(shift) = self.shift {
-            let unit = 1_u64 << (shift & 15); // den is a u16, so shift <= 15
-            let step = distance.saturating_add(unit >> 1) >> (shift & 15);
-            (step, distance & (unit.wrapping_sub(1)) == 0)
-        } else {
-            let (num, den) = (u128::from(self.num), u128::from(self.den.max(1)));
-            let product = u128::from(distance).saturating_mul(num);
-            let step = product.saturating_add(den >> 1).div_euclid(den);
-            let exact = product.rem_euclid(den) == 0;
-            (u64::try_from(step).unwrap_or(u64::MAX), exact)
-        }
+        let Some(shift) = self.shift else {
+            return self.divide(distance);
+        };
+        let unit = 1_u64 << (shift & 15); // den is a u16, so shift <= 15
+        let step = distance.saturating_add(unit >> 1) >> (shift & 15);
+        (step, distance & unit.wrapping_sub(1) == 0)
+    }
+
+    /// Apart, so that the registers it needs cost the shift nothing.
+    #[cold]
+    #[inline(never)]
+    fn divide(self, distance: u64) -> (u64, bool) {
+        let (num, den) = (u128::from(self.num), u128::from(self.den.max(1)));
+        let product = u128::from(distance).saturating_mul(num);
+        let step = product.saturating_add(den >> 1).div_euclid(den);
+        let exact = product.rem_euclid(den) == 0;
+        (u64::try_from(step).unwrap_or(u64::MAX), exact)
     }
 
     /// An upper bound on the rounding error that a chain of blends accumulates, in units:
