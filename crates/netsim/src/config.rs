@@ -13,7 +13,8 @@ pub struct LinkConfig {
     /// How much `delay` varies, uniformly, either way; at most `delay`. Default 0.
     pub jitter: Duration,
     /// Whether a packet arrives no earlier than those that entered before it; packets held back by
-    /// `reorder` are the exception. Default `true`.
+    /// `reorder` are the exception. A packet that would overtake arrives with the one before it, so
+    /// packets closer together than `jitter` come in bunches. Default `true`.
     pub keep_order: bool,
     /// The loss of each packet, independently of all others. Default 0 %.
     pub loss: Probability,

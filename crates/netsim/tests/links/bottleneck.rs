@@ -6,8 +6,12 @@ use std::time::Duration;
 
 /// 1 Mbit/s: 125 bytes, 1,000 bits, take 1 ms.
 fn slow() -> LinkConfig {
+    at_rate(1_000_000)
+}
+
+fn at_rate(bits_per_second: u64) -> LinkConfig {
     LinkConfig {
-        rate: Some(1_000_000),
+        rate: Some(bits_per_second),
         ..LinkConfig::PERFECT
     }
 }
@@ -126,6 +130,29 @@ fn a_new_rate_holds_for_packets_that_enter_from_then_on() {
     link.handle_packet(ms(0), vec![0; 999]);
     let times: Vec<Duration> = drain(&mut link).into_iter().map(|(due, _)| due).collect();
     assert_eq!(times, [ms(1), ms(2), ms(3), ms(3)]);
+}
+
+#[test]
+fn what_rounding_left_over_is_forgotten_with_the_old_rate() {
+    // 1 byte at 7 Mbit/s takes 1,142 ns and 6/7 ns, at 8 bit/s exactly 1 s.
+    let mut link = link(at_rate(7_000_000), 1);
+    link.handle_packet(ms(0), vec![0]);
+    link.set_config(at_rate(8)).expect("valid");
+    link.handle_packet(ms(0), vec![0]);
+    let (last, _) = drain(&mut link).pop().expect("both arrive");
+    assert_eq!(last, Duration::from_nanos(1_142) + ms(1_000));
+}
+
+#[test]
+fn what_rounding_left_over_is_forgotten_when_idle() {
+    // 3 bytes take 3,428 ns and 4/7 ns: twice that is 6,857 ns only if sent without a pause.
+    for (second_at_ns, last_ns) in [(3_428, 6_857), (3_500, 3_500 + 3_428)] {
+        let mut link = link(at_rate(7_000_000), 1);
+        link.handle_packet(ms(0), vec![0; 3]);
+        link.handle_packet(Duration::from_nanos(second_at_ns), vec![0; 3]);
+        let (last, _) = drain(&mut link).pop().expect("both arrive");
+        assert_eq!(last, Duration::from_nanos(last_ns));
+    }
 }
 
 #[test]

@@ -106,6 +106,29 @@ fn each_state_of_the_burst_channel_has_its_own_loss() {
 }
 
 #[test]
+fn a_burst_channel_starts_good_and_starts_anew_after_a_time_without() {
+    let bad_from_the_second_packet = LinkConfig {
+        burst: Some(GilbertElliott {
+            good_to_bad: percent(100),
+            bad_to_good: percent(0),
+            loss_in_good: percent(0),
+            loss_in_bad: percent(100),
+        }),
+        ..LinkConfig::PERFECT
+    };
+    let mut link = link(LinkConfig::PERFECT, 1);
+    for lost_before in [0, 2] {
+        link.set_config(bad_from_the_second_packet.clone())
+            .expect("valid");
+        for lost in [0, 1, 2] {
+            link.handle_packet(ms(0), packet(0));
+            assert_eq!(link.counters().lost_burst, lost_before + lost);
+        }
+        link.set_config(LinkConfig::PERFECT).expect("valid");
+    }
+}
+
+#[test]
 fn jitter_spreads_evenly_over_its_whole_width() {
     let config = LinkConfig {
         delay: ms(40),

@@ -121,6 +121,21 @@ fn a_clock_that_went_back_is_a_clock_that_stood_still() {
 }
 
 #[test]
+fn a_blackout_finds_packets_where_a_clock_that_went_back_left_them() {
+    let config = LinkConfig {
+        delay: ms(40),
+        ..LinkConfig::PERFECT
+    };
+    for (from, lost) in [(ms(100), 2), (ms(100) + NS, 0)] {
+        let mut link = link(config.clone(), 1);
+        link.handle_packet(ms(1_000), packet(0));
+        link.handle_packet(ms(100), packet(1));
+        link.black_out(from, ms(2_000));
+        assert_eq!(link.counters().lost_blackout, lost, "{from:?}");
+    }
+}
+
+#[test]
 fn one_reading_at_the_end_of_time_does_not_stick() {
     let config = LinkConfig {
         delay: ms(40),
