@@ -27,6 +27,12 @@ impl Clock {
         self.start.elapsed()
     }
 
+    /// The time of an instant since the start; zero for an earlier one.
+    #[must_use]
+    pub fn of(&self, instant: Instant) -> Duration {
+        instant.saturating_duration_since(self.start)
+    }
+
     /// The instant of a deadline that was computed from [`now`](Self::now).
     /// One that is too far away for the system becomes one 30 years away.
     #[must_use]

@@ -20,9 +20,8 @@ use crate::state::{Phase, Shared};
 /// An ordered, reliable byte stream in each direction.
 ///
 /// Reading and writing need only `&self`, so tasks may share it in an `Arc`;
-/// one task at a time may wait for reading, one for writing and one for
-/// [`acknowledged`](Self::acknowledged). Dropping a connection that is not
-/// closed aborts it with code 0.
+/// one task at a time may wait for reading and one for writing. Dropping a
+/// connection that is not closed aborts it with code 0.
 #[derive(Debug)]
 pub struct Connection {
     shared: Arc<Shared>,
@@ -146,6 +145,16 @@ impl Connection {
             }
         })
         .await
+    }
+
+    /// The bytes written that the peer's transport has not acknowledged yet.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        let state = self.shared.lock();
+        state
+            .core
+            .connection(self.handle)
+            .map_or(0, rudp_proto::Connection::unacknowledged)
     }
 
     /// Closes once everything written is acknowledged, and waits for that.
@@ -273,6 +282,24 @@ impl AsyncRead for &Connection {
 }
 
 impl AsyncWrite for Connection {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut &*self).poll_write(cx, data)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut &*self).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut &*self).poll_shutdown(cx)
+    }
+}
+
+impl AsyncWrite for &Connection {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

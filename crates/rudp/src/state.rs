@@ -34,7 +34,7 @@ struct Slot {
     phase: watch::Sender<Phase>,
     reader: Option<Waker>,
     writer: Option<Waker>,
-    acknowledged: Option<Waker>,
+    acknowledged: Vec<Waker>,
     stats: Stats, // as of the last turn: the core forgets a connection when it closes
 }
 
@@ -90,7 +90,7 @@ impl Shared {
             phase,
             reader: None,
             writer: None,
-            acknowledged: None,
+            acknowledged: Vec::new(),
             stats: Stats::default(),
         };
         state.slots.insert(handle, slot);
@@ -105,7 +105,7 @@ impl Shared {
             };
             slot.stats = *connection.stats();
             if connection.unacknowledged() == 0 {
-                wake(&mut slot.acknowledged);
+                slot.acknowledged.drain(..).for_each(Waker::wake);
             }
         }
         let mut traces = Vec::new();
@@ -154,7 +154,7 @@ impl State {
 
     /// Lets a writer sleep until everything is acknowledged.
     pub(crate) fn await_acknowledged(&mut self, handle: Handle, cx: &Context<'_>) {
-        self.with(handle, |slot| slot.acknowledged = Some(cx.waker().clone()));
+        self.with(handle, |slot| slot.acknowledged.push(cx.waker().clone()));
     }
 
     /// Takes no more connections and aborts those that are open.
@@ -178,10 +178,11 @@ impl State {
 
     fn close(&mut self, handle: Handle, reason: CloseReason) {
         if let Some(mut slot) = self.slots.remove(&handle) {
-            slot.phase.send_replace(Phase::Closed(reason, Box::new(slot.stats)));
+            slot.phase
+                .send_replace(Phase::Closed(reason, Box::new(slot.stats)));
             wake(&mut slot.reader);
             wake(&mut slot.writer);
-            wake(&mut slot.acknowledged);
+            slot.acknowledged.drain(..).for_each(Waker::wake);
         }
     }
 

@@ -11,6 +11,7 @@ use std::{fmt::Display, io};
 pub use folder::{Existing, Folder, FolderError};
 pub use name::{FileName, MAX_NAME, NameError};
 pub use part::Part;
+pub(crate) use part::name_is_taken;
 pub use source::Source;
 
 use crate::protocol::{Refusal, RefusalCode};

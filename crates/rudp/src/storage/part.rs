@@ -150,7 +150,7 @@ impl Part {
         let path = TempPath::try_from_path(&self.path).map_err(|error| refusal(&name, &error))?;
         path.persist_noclobber(&self.target).map_err(|failed| {
             let refusal = match failed.error.kind() {
-                io::ErrorKind::AlreadyExists => exists(&name),
+                io::ErrorKind::AlreadyExists => name_is_taken(&name),
                 _ => refusal(&name, &failed.error),
             };
             // Else it would be deleted as a temporary file.
@@ -167,7 +167,7 @@ impl Part {
 }
 
 /// The refusal of a file whose name is taken.
-pub(crate) fn exists(name: &str) -> Refusal {
+pub(crate) fn name_is_taken(name: &str) -> Refusal {
     Refusal::new(
         RefusalCode::Exists,
         format!("{name}: another file of this name is there; --force replaces it"),

@@ -1,0 +1,105 @@
+//! One sender at a time for each name.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::watch, time::timeout};
+
+use crate::{
+    Connection, FileName,
+    protocol::{Message, Refusal, RefusalCode, write_message},
+};
+
+/// How long the holder of a name may take to show that it lives: 3 s, time
+/// for a first transmission and one after the initial RTO of 1 s.
+const PROOF_OF_LIFE: Duration = Duration::from_secs(3);
+
+/// Who is sending a file of which name.
+#[derive(Default)]
+pub(super) struct Claims {
+    held: Mutex<HashMap<FileName, Holder>>,
+}
+
+#[derive(Clone)]
+struct Holder {
+    connection: Arc<Connection>,
+    released: watch::Receiver<()>, // its channel is closed when the claim is dropped
+}
+
+/// The right to receive a file of a name, until it is dropped.
+pub(super) struct Claim<'a> {
+    claims: &'a Claims,
+    name: FileName,
+    _released: watch::Sender<()>,
+}
+
+impl Claims {
+    /// Claims a name. A sender that was killed cannot say so, and its
+    /// successor must not wait for the idle timeout: so whoever holds the name
+    /// has to prove that it lives, or loses it.
+    pub(super) async fn claim(
+        &self,
+        name: &FileName,
+        connection: &Arc<Connection>,
+    ) -> Result<Claim<'_>, Refusal> {
+        loop {
+            let mut holder = match self.try_claim(name, connection) {
+                Ok(claim) => return Ok(claim),
+                Err(holder) => holder,
+            };
+            if lives(&holder.connection).await {
+                let reason = format!("{name}: another sender is sending a file of this name");
+                return Err(Refusal::new(RefusalCode::InUse, reason));
+            }
+            holder.connection.abort(0, "replaced by a newer connection");
+            // It ends in an error, the closing of the channel.
+            _ = holder.released.changed().await;
+        }
+    }
+
+    fn try_claim(
+        &self,
+        name: &FileName,
+        connection: &Arc<Connection>,
+    ) -> Result<Claim<'_>, Holder> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.entry(name.clone()) {
+            Entry::Occupied(holder) => Err(holder.get().clone()),
+            Entry::Vacant(free) => {
+                let (_released, released) = watch::channel(());
+                free.insert(Holder {
+                    connection: connection.clone(),
+                    released,
+                });
+                Ok(Claim {
+                    claims: self,
+                    name: name.clone(),
+                    _released,
+                })
+            }
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut held = self
+            .claims
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        held.remove(&self.name);
+    }
+}
+
+async fn lives(connection: &Connection) -> bool {
+    let ping = async {
+        write_message(&mut &*connection, &Message::Ping).await?;
+        connection.acknowledged().await
+    };
+    matches!(timeout(PROOF_OF_LIFE, ping).await, Ok(io::Result::Ok(())))
+}

@@ -1,0 +1,259 @@
+//! One connection of a receiver: one file.
+
+use std::{io, sync::Arc, time::Duration};
+
+use blake3::Hash;
+use tokio::time::timeout;
+
+use super::{Host, Receiving};
+use crate::{
+    Connection, FileName,
+    blocking::blocking,
+    protocol::{Message, Refusal, RefusalCode, read_message, write_message},
+    storage::{Existing, Part, name_is_taken},
+};
+
+/// How long a client may take to make an offer: 30 s.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most bytes written to disk at once.
+const CHUNK: usize = 256 << 10;
+
+pub(super) struct Session {
+    host: Arc<Host>,
+    connection: Arc<Connection>,
+}
+
+/// Why a session ended without a file.
+enum End {
+    Refused(Refusal),
+    Lost,
+}
+
+impl From<Refusal> for End {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// An error of the stream: either the peer broke the file protocol, or the
+/// connection ended.
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::InvalidData => Self::Refused(protocol_error(error.to_string())),
+            io::ErrorKind::UnexpectedEof => Self::Refused(protocol_error("the stream ended early")),
+            _ => Self::Lost,
+        }
+    }
+}
+
+fn protocol_error(reason: impl Into<String>) -> Refusal {
+    Refusal::new(RefusalCode::Protocol, reason)
+}
+
+/// What the peer offers to send.
+struct Offer {
+    name: FileName,
+    length: u64,
+    force: bool,
+}
+
+impl Session {
+    pub(super) fn new(host: Arc<Host>, connection: Connection) -> Self {
+        Self {
+            host,
+            connection: Arc::new(connection),
+        }
+    }
+
+    /// Receives a file, and stays until the connection is closed.
+    pub(super) async fn run(self) {
+        if let Some(peer) = self.connection.peer_addr() {
+            self.report(Receiving::Accepted { peer });
+        }
+        match self.serve().await {
+            Ok(()) => {}
+            Err(End::Refused(refusal)) => {
+                let code = refusal.code.map_or(0, RefusalCode::to_wire);
+                self.connection.abort(code, &refusal.reason);
+                self.report(Receiving::Refused(refusal));
+            }
+            Err(End::Lost) => self.report(Receiving::Lost(self.connection.closed().await)),
+        }
+        self.connection.closed().await;
+    }
+
+    async fn serve(&self) -> Result<(), End> {
+        let offer = timeout(OFFER_TIMEOUT, self.read_offer()).await;
+        let offer = offer.map_err(|_| protocol_error("no offer within 30 seconds"))??;
+        let Offer { name, length, .. } = &offer;
+        self.report(Receiving::Offered {
+            name: name.clone(),
+            length: *length,
+        });
+
+        let claim = self.host.claims.claim(name, &self.connection).await?;
+        let (hash, already_there) = match self.compare_with_existing(&offer).await? {
+            Some(hash) => (hash, true),
+            None => (self.receive(&offer).await?, false),
+        };
+        drop(claim);
+        self.report(Receiving::Done {
+            name: offer.name,
+            length: offer.length,
+            hash,
+            already_there,
+        });
+        self.write(Message::Done).await?;
+        Ok(self.connection.finish()?)
+    }
+
+    async fn read_offer(&self) -> Result<Offer, End> {
+        let Message::Offer {
+            length,
+            force,
+            name,
+        } = self.read().await?
+        else {
+            return Err(protocol_error("expected an offer").into());
+        };
+        match FileName::new(&name) {
+            Ok(name) => Ok(Offer {
+                name,
+                length,
+                force,
+            }),
+            Err(error) => Err(Refusal::new(RefusalCode::BadName, error.to_string()).into()),
+        }
+    }
+
+    /// If the very file is there, returns its hash: an earlier `Done` may have
+    /// been lost on its way. If another one is, only `force` goes on.
+    async fn compare_with_existing(&self, offer: &Offer) -> Result<Option<Hash>, End> {
+        let Offer {
+            name,
+            length,
+            force,
+        } = offer;
+        match self
+            .with_folder(name, |host, name| host.folder.existing(name))
+            .await?
+        {
+            Existing::Nothing => return Ok(None),
+            Existing::File(found) if found == *length => {
+                let hash = self
+                    .with_folder(name, |host, name| host.folder.hash(name))
+                    .await?;
+                self.write(Message::Exists { hash }).await?;
+                match self.read().await? {
+                    Message::Compared { same: true } => return Ok(Some(hash)),
+                    Message::Compared { same: false } => {}
+                    _ => return Err(protocol_error("expected a comparison").into()),
+                }
+            }
+            Existing::File(_) => {}
+            Existing::Other => {
+                let reason = format!("{name}: something that is no file has this name");
+                return Err(Refusal::new(RefusalCode::Exists, reason).into());
+            }
+        }
+        if *force {
+            Ok(None)
+        } else {
+            Err(name_is_taken(name.as_str()).into())
+        }
+    }
+
+    async fn receive(&self, offer: &Offer) -> Result<Hash, End> {
+        let &Offer {
+            ref name,
+            length,
+            force,
+        } = offer;
+        let mut part = self
+            .with_folder(name, move |host, name| host.folder.part(name, length))
+            .await?;
+        let on_disk = part.offset();
+        self.write(Message::Resume {
+            offset: on_disk,
+            prefix: part.hash(),
+        })
+        .await?;
+        let offset = match self.read().await? {
+            Message::Begin { offset } if offset == on_disk => offset,
+            Message::Begin { offset: 0 } => {
+                part.restart()?;
+                0
+            }
+            _ => return Err(protocol_error("expected the start of the data").into()),
+        };
+        self.report(Receiving::Started {
+            name: name.clone(),
+            length,
+            offset,
+            on_disk,
+        });
+
+        let part = self.receive_data(offer, part).await?;
+        let Message::End { hash } = self.read().await? else {
+            return Err(protocol_error("expected the end of the data").into());
+        };
+        blocking(move || part.publish(hash, force)).await?;
+        Ok(hash)
+    }
+
+    async fn receive_data(&self, offer: &Offer, mut part: Part) -> Result<Part, End> {
+        let mut chunk = vec![0; CHUNK];
+        while part.offset() < offer.length {
+            let left = usize::try_from(offer.length - part.offset()).unwrap_or(CHUNK);
+            let count = match self.connection.read(&mut chunk[..left.min(CHUNK)]).await {
+                Ok(0) => Err(End::from(io::Error::from(io::ErrorKind::UnexpectedEof))),
+                Ok(count) => Ok(count),
+                Err(error) => Err(End::from(error)),
+            };
+            let written = match count {
+                // Meanwhile the transport collects the next chunk.
+                Ok(count) => blocking(move || {
+                    let written = part.write(&chunk[..count]);
+                    written.map(|()| (part, chunk)).map_err(End::from)
+                }),
+                Err(end) => {
+                    blocking(move || part.sync()).await?;
+                    return Err(end);
+                }
+            };
+            (part, chunk) = written.await?;
+            let on_disk = part.offset();
+            let name = offer.name.clone();
+            self.report(Receiving::Progress {
+                name,
+                length: offer.length,
+                on_disk,
+            });
+        }
+        Ok(part)
+    }
+
+    /// Runs something that blocks on the folder.
+    async fn with_folder<T: Send + 'static>(
+        &self,
+        name: &FileName,
+        act: impl FnOnce(&Host, &FileName) -> T + Send + 'static,
+    ) -> T {
+        let (host, name) = (self.host.clone(), name.clone());
+        blocking(move || act(&host, &name)).await
+    }
+
+    fn report(&self, what: Receiving) {
+        self.host.report(self.connection.handle(), what);
+    }
+
+    async fn read(&self) -> io::Result<Message> {
+        read_message(&mut &*self.connection).await
+    }
+
+    async fn write(&self, message: Message) -> io::Result<()> {
+        write_message(&mut &*self.connection, &message).await
+    }
+}

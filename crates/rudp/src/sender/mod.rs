@@ -1,0 +1,234 @@
+//! Sending a file: connect, offer, send, and begin again until it is there.
+
+mod attempts;
+mod event;
+mod transfer;
+
+use std::{
+    ffi::OsStr,
+    fmt, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use grpc_backoff::{Failure, Reconnector};
+use rudp_proto::CloseReason;
+use tokio::time::timeout;
+
+use self::{
+    attempts::AttemptLog,
+    transfer::{End, Transfer},
+};
+use crate::{
+    ConnectError, Endpoint, Observer, Options,
+    blocking::blocking,
+    protocol::{Refusal, RefusalCode},
+    storage::Source,
+};
+pub use event::{Attempt, Delivered, Report, SendEvent, Sending, Totals};
+
+/// How long the last farewell may take, when the file is there already: 1 s.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Settings of [`send`].
+#[derive(Clone, Debug)]
+pub struct SendOptions {
+    /// Whether another file of the same name may be replaced; default no.
+    pub force: bool,
+    /// When to connect again; default [`grpc_backoff::Config::GRPC`], without
+    /// a limit. Nothing else decides that.
+    pub backoff: grpc_backoff::Config,
+    /// Settings of the endpoint; `on_trace` comes from the observer.
+    pub endpoint: Options,
+}
+
+impl Default for SendOptions {
+    fn default() -> Self {
+        Self {
+            force: false,
+            backoff: grpc_backoff::Config::GRPC,
+            endpoint: Options::default(),
+        }
+    }
+}
+
+/// Why a file was not sent.
+#[derive(Debug)]
+pub enum SendError {
+    /// The file cannot be read.
+    Source(io::Error),
+    /// The socket cannot be opened, or the transport's config is refused.
+    Socket(io::Error),
+    /// The backoff's config is refused.
+    Backoff(grpc_backoff::ConfigError),
+    /// The receiver refused; sending it again will not help.
+    Refused(Refusal),
+    /// No connection within the limits of the backoff's config.
+    GaveUp(grpc_backoff::Error<ConnectError>),
+    /// The receiver broke the file protocol; says how.
+    Protocol(String),
+    /// `stop` came first.
+    Interrupted,
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) | Self::Socket(error) => error.fmt(f),
+            Self::Backoff(error) => error.fmt(f),
+            Self::Refused(refusal) => write!(f, "refused by the receiver: {refusal}"),
+            Self::GaveUp(error) => error.fmt(f),
+            Self::Protocol(what) => write!(f, "the receiver broke the file protocol: {what}"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+
+/// Sends a file to a receiver under its own name. A lost connection is made
+/// again, as often as the backoff allows, and the file goes on from the last
+/// byte that the receiver has on disk.
+///
+/// When `stop` completes, the receiver is told and keeps what it has; dropping
+/// the future instead is like the death of the process.
+///
+/// # Errors
+///
+/// A [`SendError`]. A lost connection is none, unless a limit is set.
+pub async fn send(
+    server: SocketAddr,
+    path: &Path,
+    options: SendOptions,
+    observe: Observer<SendEvent>,
+    stop: impl Future<Output = ()>,
+) -> Result<Report, SendError> {
+    let clock = options.endpoint.clock;
+    let on_trace = observe.clone();
+    let endpoint = Options {
+        on_trace: Some(Arc::new(move |connection, trace| {
+            on_trace(SendEvent {
+                at: clock.now(),
+                what: Sending::Trace { connection, trace },
+            });
+        })),
+        ..options.endpoint
+    };
+    let source = open(path.to_owned()).await.map_err(SendError::Source)?;
+    let endpoint = Endpoint::client_to(server, endpoint).map_err(SendError::Socket)?;
+    let transfer = Transfer {
+        name: name(path).map_err(SendError::Source)?,
+        length: source.length(),
+        force: options.force,
+        source: Arc::new(Mutex::new(source)),
+        clock,
+        observe,
+    };
+    let result = tokio::select! {
+        result = deliver(&transfer, &endpoint, server, options.backoff) => result,
+        () = stop => Err(SendError::Interrupted),
+    };
+    endpoint.shutdown().await;
+    result
+}
+
+/// Connects and transfers, again and again until the file is there.
+async fn deliver(
+    transfer: &Transfer,
+    endpoint: &Endpoint,
+    server: SocketAddr,
+    backoff: grpc_backoff::Config,
+) -> Result<Report, SendError> {
+    let start = transfer.clock.now();
+    let attempts = AtomicU64::new(0);
+    let (mut connections, mut totals) = (0, Totals::default());
+    let dial = |_| {
+        attempts.fetch_add(1, Ordering::Relaxed);
+        async { endpoint.connect(server).await.map_err(judge) }
+    };
+    let reconnector = Reconnector::new(backoff, dial).map_err(SendError::Backoff)?;
+    let mut log = AttemptLog::new(transfer.clock, transfer.observe.clone());
+    let mut reconnector = reconnector.on_attempt(move |report| log.record(report));
+    loop {
+        let connection = reconnector.connect().await.map_err(no_connection)?;
+        connections += 1;
+        transfer.report(Sending::Connected {
+            connection: connection.handle(),
+        });
+        let delivered = transfer.run(&connection).await;
+        if delivered.is_ok() {
+            // The receiver has the file; that it hears the farewell is not vital.
+            _ = timeout(FAREWELL, connection.close(0, "")).await;
+        }
+        totals.add(&connection.stats());
+        match delivered {
+            Ok(delivered) => {
+                transfer.report(Sending::Delivered(delivered));
+                return Ok(Report {
+                    name: transfer.name.clone(),
+                    length: transfer.length,
+                    delivered,
+                    elapsed: transfer.clock.now().saturating_sub(start),
+                    attempts: attempts.load(Ordering::Relaxed),
+                    connections,
+                    totals,
+                });
+            }
+            Err(End::Final(error)) => return Err(error),
+            Err(End::Closed) => {
+                let reason = connection.closed().await;
+                if let Some(refusal) = as_refusal(&reason) {
+                    return Err(SendError::Refused(refusal));
+                }
+                transfer.report(Sending::Lost(reason));
+                reconnector.lost();
+            }
+        }
+    }
+}
+
+/// Only a refusal with a reason is final; all else may be better next time.
+fn judge(error: ConnectError) -> Failure<ConnectError> {
+    match &error {
+        ConnectError::Closed(reason) if as_refusal(reason).is_some() => Failure::Final(error),
+        _ => Failure::Retry(error),
+    }
+}
+
+fn no_connection(error: grpc_backoff::Error<ConnectError>) -> SendError {
+    if let grpc_backoff::Error::Refused(ConnectError::Closed(reason)) = &error
+        && let Some(refusal) = as_refusal(reason)
+    {
+        return SendError::Refused(refusal);
+    }
+    SendError::GaveUp(error)
+}
+
+/// Code 0 means that the receiver only went away.
+fn as_refusal(reason: &CloseReason) -> Option<Refusal> {
+    match reason {
+        CloseReason::Peer {
+            code: code @ 1..,
+            reason,
+        } => Some(Refusal {
+            code: RefusalCode::from_wire(*code),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    }
+}
+
+fn name(path: &Path) -> io::Result<String> {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let error = || io::Error::new(io::ErrorKind::InvalidInput, "the file name is not UTF-8");
+    name.map(str::to_owned).ok_or_else(error)
+}
+
+async fn open(path: PathBuf) -> io::Result<Source> {
+    blocking(move || Source::open(&path)).await
+}
