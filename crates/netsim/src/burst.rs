@@ -134,6 +134,14 @@ mod tests {
     }
 
     #[test]
+    fn transition_probabilities_are_rounded_to_nearest() {
+        for (mean_burst, ppb) in [(3, 333_333_333), (6, 166_666_667), (32, 31_250_000)] {
+            let burst = GilbertElliott::from_means(mean_burst, percent(5)).expect("reachable");
+            assert_eq!(burst.bad_to_good.ppb(), ppb, "1 / {mean_burst}");
+        }
+    }
+
+    #[test]
     fn the_loss_is_reachable_up_to_burst_over_burst_plus_one() {
         let (mean_burst, mean_loss) = (4, percent(80));
         let highest = GilbertElliott::from_means(mean_burst, mean_loss).expect("4 / 5");

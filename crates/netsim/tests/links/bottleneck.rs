@@ -92,6 +92,15 @@ fn what_does_not_fit_the_queue_is_dropped_and_counted() {
 }
 
 #[test]
+fn the_queue_empties_on_time_after_a_clock_that_went_back() {
+    let mut link = link(slow(), 1);
+    (0..3).for_each(|_| link.handle_packet(ms(1_000), vec![0; 125]));
+    link.handle_packet(ms(100), Vec::new());
+    let waiting = [100, 101, 102].map(|at| link.queued_bytes(ms(at)));
+    assert_eq!(waiting, [250, 125, 0]);
+}
+
+#[test]
 fn without_a_queue_a_packet_passes_only_an_idle_bottleneck() {
     let mut link = link(LinkConfig { queue: 0, ..slow() }, 1);
     for sent_ms in [0, 0, 1, 1, 2] {
