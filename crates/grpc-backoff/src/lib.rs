@@ -1,2 +1,67 @@
-//! placeholder
+//! When to dial a server again: the gRPC connection backoff as a small state machine.
+//!
+//! ```text
+//! connect, withdraw, reset, retarget, shutdown ─▶            ─▶ poll_timeout: when to poll again
+//! handle_settings, handle_failed, handle_lost  ─▶ Connection ─▶ poll_action: Start or Abort
+//! ```
+//!
+//! A [`Connection`] opens no socket, reads no clock and rolls no die. `now` is the time since an
+//! epoch you choose, read from a monotonic clock; deadlines come back in the same terms; each
+//! started attempt takes one random `u64` from you. Its whole run loop is:
+//!
+//! 1. Tell it what happened, or what you want.
+//! 2. Call [`poll_action`](Connection::poll_action) until it gives `None`, and do what it says.
+//! 3. Sleep until [`poll_timeout`](Connection::poll_timeout) or until something happens.
+//!
+//! ```
+//! # use {core::time::Duration, grpc_backoff::*};
+//! let s = Duration::from_secs;
+//! let draw = || 1 << 63; // the middle of the jitter: bring your own generator
+//! let mut connection = Connection::new(Config::GRPC)?;
+//!
+//! connection.connect(s(0));
+//! let Some(Action::Start(first)) = connection.poll_action(s(0), draw) else { panic!() };
+//! assert_eq!(first.deadline, s(20)); // SETTINGS must arrive by then (S5)
+//!
+//! assert_eq!(connection.handle_failed(s(0), first.attempt), Verdict::Accepted);
+//! assert_eq!(connection.state(), State::TransientFailure { until: s(1) });
+//! assert_eq!(connection.explain(s(0)).to_string(),
+//!     "TRANSIENT_FAILURE after 1 failure; next attempt in 1.0 s");
+//!
+//! assert_eq!(connection.poll_action(s(0), draw), None); // early is harmless
+//! let Some(Action::Start(second)) = connection.poll_action(s(1), draw) else { panic!() };
+//! assert_eq!(connection.handle_settings(s(1), second.attempt), Verdict::Accepted);
+//! assert!(matches!(connection.state(), State::Ready { .. }));
+//! # Ok::<(), ConfigError>(())
+//! ```
+//!
+//! The feature `tokio` adds [`Reconnector`], which runs this loop over any async connect
+//! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
+
 #![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::float_arithmetic,
+        clippy::cast_possible_truncation,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+#[cfg(feature = "tokio")]
+extern crate std;
+
+mod config;
+mod connection;
+mod explain;
+#[cfg(feature = "tokio")]
+mod reconnector;
+mod state;
+
+pub use backoff_policy::{Ratio, Schedule};
+pub use config::{Config, ConfigError, FirstDelay, FlapGuard, Lint, Reset, Timing};
+pub use connection::Connection;
+#[cfg(feature = "tokio")]
+pub use reconnector::{AttemptReport, Error, Failure, Outcome, Reconnector, Status};
+pub use state::{Abort, Action, AttemptId, Limit, Snapshot, Start, State, Verdict};

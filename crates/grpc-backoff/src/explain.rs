@@ -1,0 +1,59 @@
+use crate::{Connection, State};
+use core::fmt;
+use core::time::Duration;
+
+impl Connection {
+    /// Says in one line what the machine is doing and why, for a human.
+    pub fn explain(&self, now: Duration) -> impl fmt::Display + use<'_> {
+        fmt::from_fn(move |f| {
+            let failures = self.failures();
+            let s = if failures == 1 { "" } else { "s" };
+            match self.state() {
+                State::Idle => {
+                    f.write_str("IDLE")?;
+                    self.explain_wait(f, now)
+                }
+                State::Connecting { attempt, deadline } => {
+                    let left = Seconds(deadline.saturating_sub(now));
+                    write!(
+                        f,
+                        "CONNECTING, attempt {attempt} after {failures} failure{s}; aborted in {left} unless SETTINGS arrives"
+                    )
+                }
+                State::Ready { attempt, since } => {
+                    let up = Seconds(now.saturating_sub(since));
+                    write!(f, "READY for {up} by attempt {attempt}")
+                }
+                State::TransientFailure { .. } => {
+                    write!(f, "TRANSIENT_FAILURE after {failures} failure{s}")?;
+                    self.explain_wait(f, now)
+                }
+                State::GaveUp { limit } => {
+                    write!(f, "GAVE UP after {failures} failure{s}: {limit} reached")
+                }
+                State::Shutdown => f.write_str("SHUTDOWN"),
+            }
+        })
+    }
+
+    fn explain_wait(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
+        match self.poll_timeout() {
+            _ if !self.is_wanted() => f.write_str("; no connection wanted"),
+            Some(due_at) if due_at > now => {
+                let left = Seconds(due_at.saturating_sub(now));
+                write!(f, "; next attempt in {left}")
+            }
+            _ => f.write_str("; next attempt now"),
+        }
+    }
+}
+
+/// Shows tenths of a second, rounded up so that a wait never reads as none.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0.as_nanos().div_ceil(100_000_000);
+        write!(f, "{}.{} s", tenths / 10, tenths % 10)
+    }
+}

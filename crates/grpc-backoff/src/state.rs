@@ -1,0 +1,126 @@
+use core::fmt;
+use core::time::Duration;
+
+/// What a [`Connection`](crate::Connection) is doing (C1).
+///
+/// CONNECTING and TRANSIENT_FAILURE always carry a deadline, so neither can last for ever (D7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection; an attempt starts when one is wanted.
+    Idle,
+    /// An attempt is in flight.
+    Connecting {
+        /// The attempt.
+        attempt: AttemptId,
+        /// When it is aborted unless SETTINGS has arrived (S5).
+        deadline: Duration,
+    },
+    /// The server's SETTINGS has arrived.
+    Ready {
+        /// The attempt that made this connection.
+        attempt: AttemptId,
+        /// When SETTINGS arrived.
+        since: Duration,
+    },
+    /// The last attempt failed; calls that do not wait for a connection fail (C3).
+    TransientFailure {
+        /// When the next attempt starts, if a connection is still wanted (S6).
+        until: Duration,
+    },
+    /// A limit is reached. Only `reset` and `retarget` lead out (D11).
+    GaveUp {
+        /// The limit.
+        limit: Limit,
+    },
+    /// Shut down, for good (C1).
+    Shutdown,
+}
+
+/// The limit that ended a run (D11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// `max_attempts`.
+    Attempts,
+    /// `max_elapsed`.
+    Elapsed,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Attempts => "max_attempts",
+            Self::Elapsed => "max_elapsed",
+        })
+    }
+}
+
+/// Names one attempt, and the connection it makes. Counted from 0 over the machine's life (D6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId(pub(crate) u64);
+
+impl AttemptId {
+    /// The number, counted from 0.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for AttemptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// What the host has to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Begin to connect.
+    Start(Start),
+    /// The connect deadline has passed, and the attempt has failed with it: stop it (S5).
+    Abort(Abort),
+}
+
+/// Begin to connect, and report the outcome under this id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Under which id to report the outcome.
+    pub attempt: AttemptId,
+    /// When this start was due; it is late by as much as the host was.
+    pub due_at: Duration,
+    /// When the machine will abort it unless SETTINGS has arrived: nothing to enforce, but good
+    /// to know (S5).
+    pub deadline: Duration,
+    /// The delay drawn for the next attempt, should this one fail (S9).
+    pub backoff: Duration,
+}
+
+/// Stop this attempt, or close the connection it made. Nothing needs to be reported for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abort {
+    /// The attempt to stop.
+    pub attempt: AttemptId,
+}
+
+/// Whether a reported outcome counted (D6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It did.
+    Accepted,
+    /// The attempt already had its outcome: nothing has changed. Close that connection if it is
+    /// open.
+    Stale,
+}
+
+/// What outlives a machine: put it on disk, or carry it over to a changed address list (D10).
+///
+/// It holds spans, not instants, so it may be restored under another clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// Attempts that failed in a row.
+    pub failures: u32,
+    /// The next delay before jitter; `None` at the start of a series.
+    pub backoff: Option<Duration>,
+    /// How long no attempt may start.
+    pub wait: Duration,
+}
