@@ -102,6 +102,7 @@ impl Estimator {
     ///
     /// An invalid sample changes nothing. One above [`Config::max_sample`] counts as that
     /// much (decision 13).
+    #[inline]
     pub fn sample(&mut self, sample: Sample) -> Outcome {
         let rtt = match sample.rtt() {
             Ok(rtt) => from_nanos(nanos(rtt).min(self.params.max_sample_ns)),
@@ -192,6 +193,7 @@ impl Estimator {
 
     /// The retransmission timeout in force, never zero.
     #[must_use]
+    #[inline]
     pub const fn rto(&self) -> Duration {
         Duration::from_nanos(self.state.rto_ns)
     }
