@@ -69,6 +69,12 @@ impl Schedule {
         duration(least)..=self.clip(duration(most))
     }
 
+    /// The greatest delay that any draw can give: that of the cap, which jitter may exceed.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        self.clip(duration(self.interval(self.cap).1))
+    }
+
     fn interval(&self, current: Duration) -> (u128, u128) {
         self.jitter
             .interval(self.base.as_nanos(), current.as_nanos())
@@ -246,6 +252,7 @@ mod tests {
         fn ceilings_grow_until_the_cap(schedule in schedules(), n in 0..40u32) {
             let (this, next) = (schedule.ceiling(n), schedule.ceiling(n + 1));
             prop_assert!(this <= next && next <= schedule.cap);
+            prop_assert!(*schedule.bounds(n).end() <= schedule.longest());
             let grows = schedule.multiplier.num > schedule.multiplier.den;
             prop_assert!(!grows || this < next || this == schedule.cap);
         }
