@@ -1,2 +1,45 @@
-//! placeholder
-fn main() {}
+//! The program `rudp`: files over UDP, through whatever the network does.
+
+mod cli;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use cli::{EXIT_CODES, Exit, recv, relay, send};
+
+/// Sends files over UDP, through loss, reordering and servers that die
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Receive files into a folder
+    Recv(recv::Args),
+    /// Send files to a receiver
+    #[command(after_help = EXIT_CODES)]
+    Send(send::Args),
+    /// Relay datagrams, as badly as you ask
+    Relay(relay::Args),
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // RUST_LOG=rudp=trace shows everything.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    match cli.command {
+        Command::Recv(args) => args.run().await.into(),
+        Command::Send(args) => args.run().await.into(),
+        Command::Relay(args) => Exit::of(false, args.run().await).into(),
+    }
+}

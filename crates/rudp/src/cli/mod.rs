@@ -1,0 +1,69 @@
+//! The commands of the program.
+
+pub(crate) mod recv;
+pub(crate) mod relay;
+pub(crate) mod send;
+mod units;
+
+use std::{
+    fmt::Display,
+    io::{Write, stderr, stdout},
+};
+
+use serde_json::{Value, json};
+
+/// How the program ends, for scripts. Wrong usage is 2, as clap has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// 0: all went well.
+    Ok = 0,
+    /// 1: an error that has no number of its own.
+    Error = 1,
+    /// 3: the receiver refused, with a reason.
+    Refused = 3,
+    /// 4: what arrived is not what was sent.
+    HashMismatch = 4,
+    /// 5: no connection within `--give-up-after` or `--max-attempts`.
+    GaveUp = 5,
+    /// 130: Ctrl-C.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Reports an error that has no number of its own.
+    pub(crate) fn of(json: bool, result: anyhow::Result<()>) -> Self {
+        let Err(error) = result else { return Self::Ok };
+        print_error(json, format_args!("{error:#}"));
+        Self::Error
+    }
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// The exit codes, for `--help`.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all went well, 1 error, 2 wrong usage, \
+    3 refused by the receiver, 4 hash mismatch, 5 gave up connecting, 130 interrupted";
+
+/// Prints a line of output. Nobody reading it is no reason to fail.
+fn print(line: impl Display) {
+    _ = writeln!(stdout(), "{line}");
+}
+
+/// Prints an error, where and as the user asked for it.
+fn print_error(json: bool, error: impl Display) {
+    if json {
+        print(json!({ "event": "error", "error": error.to_string() }));
+    } else {
+        _ = writeln!(stderr(), "rudp: {error}");
+    }
+}
+
+/// A span in microseconds, for JSON.
+fn us(span: std::time::Duration) -> Value {
+    json!(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
+}

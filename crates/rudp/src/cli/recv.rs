@@ -1,0 +1,162 @@
+//! `rudp recv`.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::{Value, json};
+
+use super::{Exit, print};
+use rudp::{FileName, Folder, Handle, Options, ReceiveEvent, Receiver, Receiving};
+
+/// What `rudp recv` takes.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Args {
+    /// Folder to put the files in
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Where senders send to; port 0 is any free one, and the address is printed first
+    #[arg(long, value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Print a line of JSON for each event
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Receives files until Ctrl-C.
+    pub(crate) async fn run(self) -> Exit {
+        let json = self.json;
+        Exit::of(json, self.receive().await)
+    }
+
+    async fn receive(self) -> anyhow::Result<()> {
+        survive_file_size_limit()?;
+        let folder = Folder::open(self.folder)?;
+        let log = Log {
+            json: self.json,
+            names: Mutex::default(),
+        };
+        let observe = Arc::new(move |event| log.handle(event));
+        let receiver =
+            Receiver::start(folder, self.listen, Options::default(), observe).map_err(|error| {
+                anyhow::Error::new(error).context(format!("cannot listen on {}", self.listen))
+            })?;
+        let listen = receiver.local_addr();
+        if self.json {
+            print(json!({ "event": "listening", "listen": listen }));
+        } else {
+            print(format_args!("listening on {listen}"));
+        }
+        tokio::signal::ctrl_c().await?;
+        receiver.shutdown().await;
+        Ok(())
+    }
+}
+
+/// A file that grows over the limit must be an error, not the death of the
+/// process: so the signal gets a handler.
+fn survive_file_size_limit() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        drop(signal(limit)?); // the handler stays
+    }
+    Ok(())
+}
+
+/// Prints events.
+struct Log {
+    json: bool,
+    names: Mutex<HashMap<Handle, FileName>>, // of the connections in progress
+}
+
+impl Log {
+    fn handle(&self, event: ReceiveEvent) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = match &event.what {
+            Receiving::Offered { name, .. } => {
+                names.insert(event.connection, name.clone());
+                return;
+            }
+            Receiving::Done { .. } | Receiving::Refused(_) | Receiving::Lost(_) => {
+                names.remove(&event.connection)
+            }
+            _ => names.get(&event.connection).cloned(),
+        };
+        drop(names);
+        let line = if self.json {
+            as_json(&event.what, name.as_ref()).map(|value| value.to_string())
+        } else {
+            as_text(&event.what, name.as_ref())
+        };
+        if let Some(line) = line {
+            print(line);
+        }
+    }
+}
+
+fn as_text(what: &Receiving, name: Option<&FileName>) -> Option<String> {
+    let name = name.map_or("(no file)", FileName::as_str);
+    match what {
+        Receiving::Started {
+            length, offset: 0, ..
+        } => Some(format!("{name}: {length} bytes to come")),
+        Receiving::Started { length, offset, .. } => {
+            Some(format!("{name}: going on after {offset} of {length} bytes"))
+        }
+        Receiving::Done {
+            length,
+            hash,
+            already_there: false,
+            ..
+        } => Some(format!("{name}: received {length} bytes, BLAKE3 {hash}")),
+        Receiving::Done {
+            length,
+            hash,
+            already_there: true,
+            ..
+        } => Some(format!(
+            "{name}: already there, {length} bytes, BLAKE3 {hash}"
+        )),
+        Receiving::Refused(refusal) => Some(format!("{name}: refused: {refusal}")),
+        Receiving::Lost(reason) => Some(format!("{name}: connection lost: {reason}")),
+        Receiving::Accepted { .. } | Receiving::Offered { .. } => None,
+        Receiving::Progress { .. } | Receiving::Trace(_) => None,
+    }
+}
+
+fn as_json(what: &Receiving, name: Option<&FileName>) -> Option<Value> {
+    let name = name.map(FileName::as_str);
+    match what {
+        Receiving::Accepted { peer } => Some(json!({ "event": "accepted", "peer": peer })),
+        Receiving::Started {
+            length,
+            offset,
+            on_disk,
+            ..
+        } => Some(json!({
+            "event": "started", "file": name, "bytes": length, "offset": offset, "on_disk": on_disk,
+        })),
+        Receiving::Done {
+            length,
+            hash,
+            already_there,
+            ..
+        } => Some(json!({
+            "event": "done", "file": name, "bytes": length, "blake3": hash.to_string(),
+            "already_there": already_there,
+        })),
+        Receiving::Refused(refusal) => {
+            Some(json!({ "event": "refused", "file": name, "reason": refusal.reason }))
+        }
+        Receiving::Lost(reason) => {
+            Some(json!({ "event": "lost", "file": name, "reason": reason.to_string() }))
+        }
+        Receiving::Offered { .. } | Receiving::Progress { .. } | Receiving::Trace(_) => None,
+    }
+}

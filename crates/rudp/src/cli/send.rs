@@ -1,0 +1,264 @@
+//! `rudp send`.
+
+use std::{
+    io::{IsTerminal, Write, stderr},
+    net::SocketAddr,
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Context;
+use grpc_backoff::Outcome;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::{Exit, print, print_error, units, us};
+use rudp::{
+    Attempt, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,
+};
+
+/// What `rudp send` takes.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Args {
+    /// Files to send, one after the other
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// Where `rudp recv` listens, such as example.org:4433
+    #[arg(value_name = "ADDR")]
+    server: String,
+    /// Replace other files of the same names
+    #[arg(long)]
+    force: bool,
+    /// Give up when there was no connection for so long, such as 10min [default: never]
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    give_up_after: Option<Duration>,
+    /// Give up after so many failed attempts to connect in a row [default: never]
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<NonZeroU32>,
+    /// Print a line of JSON for each file
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Sends the files. A refused file does not keep the others from being
+    /// sent; the first failure decides how the program ends.
+    pub(crate) async fn run(self) -> Exit {
+        let server = match resolve(&self.server).await {
+            Ok(server) => server,
+            Err(error) => return Exit::of(self.json, Err(error)),
+        };
+        let mut worst = Exit::Ok;
+        for file in &self.files {
+            let exit = self.send(server, file).await;
+            if worst == Exit::Ok {
+                worst = exit;
+            }
+            if matches!(exit, Exit::GaveUp | Exit::Interrupted) {
+                break;
+            }
+        }
+        worst
+    }
+
+    async fn send(&self, server: SocketAddr, file: &Path) -> Exit {
+        let mut options = SendOptions {
+            force: self.force,
+            ..SendOptions::default()
+        };
+        options.backoff.max_elapsed = self.give_up_after;
+        options.backoff.max_attempts = self.max_attempts;
+        let display = Arc::new(Display::new(file, self.json));
+        let observer = display.clone();
+        let observe = Arc::new(move |event| observer.handle(event));
+        let interrupted = async {
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending().await // it cannot be caught, so it just kills
+            }
+        };
+        let result = send(server, file, options, observe, interrupted).await;
+        display.finish(file, &result);
+        result.as_ref().map_or_else(exit_for, |_| Exit::Ok)
+    }
+}
+
+async fn resolve(server: &str) -> anyhow::Result<SocketAddr> {
+    let mut found = tokio::net::lookup_host(server)
+        .await
+        .with_context(|| server.to_owned())?;
+    found
+        .next()
+        .with_context(|| format!("{server}: no address"))
+}
+
+fn exit_for(error: &SendError) -> Exit {
+    match error {
+        SendError::Refused(refusal) if refusal.code == Some(RefusalCode::HashMismatch) => {
+            Exit::HashMismatch
+        }
+        SendError::Refused(_) => Exit::Refused,
+        SendError::GaveUp(_) => Exit::GaveUp,
+        SendError::Interrupted => Exit::Interrupted,
+        SendError::Source(_) | SendError::Socket(_) => Exit::Error,
+        SendError::Backoff(_) | SendError::Protocol(_) => Exit::Error,
+    }
+}
+
+/// Shows the progress of a file, and its end.
+struct Display {
+    json: bool,
+    bar: ProgressBar, // hidden unless there is a terminal
+    attempts: Mutex<Vec<Attempt>>,
+    resumed_from: Mutex<u64>,
+}
+
+impl Display {
+    fn new(file: &Path, json: bool) -> Self {
+        let bar = if json || !stderr().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            let template = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+            let style = ProgressStyle::with_template(template);
+            ProgressBar::no_length()
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        };
+        bar.set_prefix(
+            file.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        );
+        Self {
+            json,
+            bar,
+            attempts: Mutex::default(),
+            resumed_from: Mutex::default(),
+        }
+    }
+
+    fn handle(&self, event: SendEvent) {
+        match event.what {
+            Sending::Attempt(attempt) => {
+                if attempt.outcome != Outcome::Connected {
+                    self.note(format_args!(
+                        "attempt {}: {}",
+                        attempt.number + 1,
+                        attempt.outcome
+                    ));
+                }
+                self.attempts
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(attempt);
+            }
+            Sending::Started { length, offset, .. } => {
+                self.bar.set_length(length);
+                self.bar.set_position(offset);
+                self.bar.reset_eta();
+                *self
+                    .resumed_from
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner) = offset;
+            }
+            Sending::Progress { acknowledged, .. } => self.bar.set_position(acknowledged),
+            Sending::Lost(reason) => self.note(format_args!("connection lost: {reason}")),
+            Sending::Connected { .. } | Sending::Delivered(_) | Sending::Trace { .. } => {}
+        }
+    }
+
+    /// Tells a human about something on the way.
+    fn note(&self, what: impl std::fmt::Display) {
+        if !self.json {
+            self.bar.suspend(|| _ = writeln!(stderr(), "{what}"));
+        }
+    }
+
+    fn finish(&self, file: &Path, result: &Result<Report, SendError>) {
+        self.bar.finish_and_clear();
+        let attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(report) if self.json => {
+                let resumed_from = *self
+                    .resumed_from
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                print(report_as_json(report, resumed_from, &attempts));
+            }
+            Ok(report) => print(report_as_text(report)),
+            Err(error) if self.json => print(json!({
+                "event": "failed",
+                "file": file.to_string_lossy(),
+                "error": error.to_string(),
+                "exit": exit_for(error) as u8,
+                "attempts": attempts_as_json(&attempts),
+            })),
+            Err(error) => print_error(false, format_args!("{}: {error}", file.display())),
+        }
+    }
+}
+
+fn report_as_text(report: &Report) -> String {
+    let Report {
+        name,
+        length,
+        delivered,
+        elapsed,
+        totals,
+        ..
+    } = report;
+    if delivered.already_there {
+        return format!("{name}: already there, BLAKE3 {}", delivered.hash);
+    }
+    let seconds = elapsed.as_secs_f64();
+    let rate = *length as f64 / seconds / 1e6;
+    format!(
+        "{name}: {length} bytes in {seconds:.1} s ({rate:.1} MB/s), {} connection(s), {} timeout(s), BLAKE3 {}",
+        report.connections, totals.timeouts, delivered.hash
+    )
+}
+
+fn report_as_json(report: &Report, resumed_from: u64, attempts: &[Attempt]) -> Value {
+    let Report {
+        name,
+        length,
+        delivered,
+        elapsed,
+        connections,
+        totals,
+        ..
+    } = report;
+    json!({
+        "event": "sent",
+        "file": name,
+        "bytes": length,
+        "seconds": elapsed.as_secs_f64(),
+        "blake3": delivered.hash.to_string(),
+        "already_there": delivered.already_there,
+        "resumed_from": resumed_from,
+        "connections": connections,
+        "attempts": attempts_as_json(attempts),
+        "samples": totals.samples,
+        "srtt_us": totals.srtt.map(us),
+        "rto_min_us": totals.rto.map(|(min, _)| us(min)),
+        "rto_max_us": totals.rto.map(|(_, max)| us(max)),
+        "timeouts": totals.timeouts,
+        "fast_retransmits": totals.fast_retransmits,
+        "packets_sent": totals.packets_sent,
+        "packets_lost": totals.packets_lost,
+        "bytes_on_wire": totals.bytes_sent,
+    })
+}
+
+fn attempts_as_json(attempts: &[Attempt]) -> Value {
+    let attempt = |attempt: &Attempt| {
+        json!({
+            "number": attempt.number,
+            "planned_delay_us": attempt.planned.map(us),
+            "actual_delay_us": attempt.actual.map(us),
+            "outcome": attempt.outcome.to_string(),
+        })
+    };
+    attempts.iter().map(attempt).collect()
+}
