@@ -1,65 +1,322 @@
-//! One connection.
-use core::fmt::Display;
+//! One connection: its parts, and what the application may ask of it.
+//!
+//! [`input`] takes packets, [`output`] makes them, [`timeouts`] does what is due,
+//! [`closing`] ends it all.
+
+pub(crate) mod closing;
+mod events;
+mod input;
+mod output;
+mod timeouts;
+
+use alloc::string::String;
+use core::fmt::{self, Display};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use crate::{ReadError, Stats, WriteError};
+use rto::{Estimator, RetransmitTimer};
 
-/// One connection of an [`Endpoint`](crate::Endpoint).
+use crate::ack::Acks;
+use crate::congestion::NewReno;
+use crate::event::{HandshakeStep, Trace};
+use crate::handshake::Handshake;
+use crate::loss::Flight;
+use crate::receiver::RecvStream;
+use crate::sender::SendStream;
+use crate::wire::{MAX_VARINT, Params, ResetToken};
+use crate::{Config, Event, ReadError, Stats, WriteError};
+use events::Events;
+
+/// One connection of an [`Endpoint`](crate::Endpoint): an ordered byte stream in
+/// each direction.
+///
+/// After any call that writes, reads or closes, call
+/// [`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit): there may be
+/// something to send.
 #[derive(Debug)]
 pub struct Connection {
     peer: SocketAddr,
+    is_client: bool,
+    local_id: u64,
+    /// The peer's id and token; a client learns them from the SETTINGS.
+    remote: Option<Remote>,
+    params: Params,
+    phase: Phase,
+    handshake: Handshake,
+    /// The handshake wants a Hello to be sent.
+    hello_due: bool,
+    flight: Flight,
+    congestion: NewReno,
+    /// The congestion window held something back when it was last asked.
+    window_full: bool,
+    send: SendStream,
+    recv: RecvStream,
+    acks: Acks,
+    settings: Delivery,
+    ping_due: bool,
+    /// An expiry asks for one packet, whatever the window says (L4).
+    probe_due: bool,
+    closing: closing::Closing,
+    keepalive: Option<Duration>,
+    idle_timeout: Duration,
+    /// The latest `now` of the host.
+    now: Duration,
+    last_received: Duration,
+    last_sent: Duration,
+    /// Somebody reported the peer's port unreachable, and nothing came since (K6).
+    unreachable: bool,
+    events: Events,
     stats: Stats,
 }
 
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Remote {
+    id: u64,
+    params: Params,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A client waits for the SETTINGS.
+    Connecting,
+    Open,
+    /// The application has heard the end; the peer may not have (K7).
+    Lingering {
+        until: Duration,
+    },
+    Dead,
+}
+
+/// How far a frame that must arrive once has come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Delivery {
+    Unneeded,
+    /// To be sent, for the first time or again.
+    Due,
+    InFlight,
+    Acked,
+}
+
+/// What both sides' constructors need.
+pub(crate) struct Birth<'a> {
+    pub(crate) now: Duration,
+    pub(crate) config: &'a Config,
+    pub(crate) estimator: Estimator,
+    pub(crate) peer: SocketAddr,
+    pub(crate) local_id: u64,
+    pub(crate) reset_token: ResetToken,
+}
+
 impl Connection {
-    /// Takes bytes to send and returns how many it took.
+    /// A client that begins its handshake (H1).
+    pub(crate) fn connect(birth: &Birth<'_>) -> Self {
+        let mut connection = Self::new(birth, true);
+        connection.hello_due = true;
+        connection
+    }
+
+    /// A server's side, for a client that has proved its address (H6).
+    pub(crate) fn accept(birth: &Birth<'_>, client_id: u64, params: Params) -> Self {
+        let mut connection = Self::new(birth, false);
+        connection.settings = Delivery::Due;
+        connection.handle_established(client_id, params);
+        connection
+    }
+
+    fn new(birth: &Birth<'_>, is_client: bool) -> Self {
+        let Birth { now, config, .. } = *birth;
+        let rto = birth.estimator.rto();
+        let window = (config.receive_window as u64).min(MAX_VARINT);
+        Self {
+            peer: birth.peer,
+            is_client,
+            local_id: birth.local_id,
+            remote: None,
+            params: Params {
+                receive_window: window,
+                idle_timeout: config.idle_timeout,
+                reset_token: birth.reset_token,
+            },
+            phase: Phase::Connecting,
+            handshake: Handshake::default(),
+            hello_due: false,
+            flight: Flight::new(RetransmitTimer::new(birth.estimator)),
+            congestion: NewReno::new(),
+            window_full: false,
+            send: SendStream::new(config.send_buffer, 0),
+            recv: RecvStream::new(window),
+            acks: Acks::new(config.max_ack_delay),
+            settings: Delivery::Unneeded,
+            ping_due: false,
+            probe_due: false,
+            closing: closing::Closing::default(),
+            keepalive: config.keepalive,
+            idle_timeout: config.idle_timeout,
+            now,
+            last_received: now,
+            last_sent: now,
+            unreachable: false,
+            events: Events::new(config.trace),
+            stats: Stats {
+                rto,
+                rto_min: rto,
+                rto_max: rto,
+                ..Stats::default()
+            },
+        }
+    }
+
+    /// Both sides know each other.
+    fn handle_established(&mut self, id: u64, params: Params) {
+        self.remote = Some(Remote { id, params });
+        self.phase = Phase::Open;
+        self.send.handle_limit(params.receive_window);
+        self.idle_timeout = self
+            .idle_timeout
+            .min(params.idle_timeout)
+            .max(Duration::from_millis(1)); // (K2)
+        let half = self.idle_timeout.checked_div(2).unwrap_or_default();
+        self.keepalive = self.keepalive.map(|every| every.min(half)); // (K1)
+        self.events.connected = true;
+    }
+
+    /// Takes bytes to send and returns how many; fewer than offered means that
+    /// the buffer is full: wait for [`Event::Writable`]. Bytes may be written
+    /// before the connection is established.
     ///
     /// # Errors
-    /// Refuses after `finish`, `close` and `abort`.
-    pub fn write(&mut self, _data: &[u8]) -> Result<usize, WriteError> {
-        Ok(0)
+    /// After [`finish`](Self::finish), and once the connection is closing on
+    /// either side.
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
+        self.check_writable()?;
+        Ok(self.send.write(data))
     }
-    /// Reads received bytes.
+
+    /// Ends this side's stream after what was written (FIN).
+    ///
+    /// # Errors
+    /// As for [`write`](Self::write).
+    pub fn finish(&mut self) -> Result<(), WriteError> {
+        self.check_writable()?;
+        self.send.finish();
+        Ok(())
+    }
+
+    fn check_writable(&self) -> Result<(), WriteError> {
+        if self.is_closing() {
+            return Err(WriteError::Closed);
+        }
+        if self.send.is_finished() {
+            return Err(WriteError::Finished);
+        }
+        Ok(())
+    }
+
+    /// Reads into `buf` what has arrived in order. `Some(0)` is the end of the
+    /// peer's stream (or an empty `buf`); `None` says that nothing is there now:
+    /// wait for [`Event::Readable`].
     ///
     /// # Errors
     /// The connection ended before the peer's stream did.
-    pub fn read(&mut self, _buf: &mut [u8]) -> Result<Option<usize>, ReadError> {
-        Ok(None)
+    pub fn read(&mut self, buf: &mut [u8]) -> Result<Option<usize>, ReadError> {
+        let read = self.recv.read(buf);
+        self.conclude_if_drained();
+        if read.is_none() && (self.closing.has_peer_closed() || self.is_over()) {
+            return Err(ReadError::Closed);
+        }
+        Ok(read)
     }
-    /// Ends this side's stream.
-    ///
-    /// # Errors
-    /// Refuses when closed.
-    pub fn finish(&mut self) -> Result<(), WriteError> {
-        Ok(())
-    }
-    /// Closes gracefully.
-    pub fn close(&mut self, _code: u64, _reason: &str) {}
-    /// Closes at once.
-    pub fn abort(&mut self, _code: u64, _reason: &str) {}
-    /// Whether the handshake is done and the connection not closed.
+
+    /// Whether the handshake is done and neither side has ended the connection.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        false
+        self.phase == Phase::Open && !self.is_closing()
     }
-    /// The peer's address.
+
+    /// The peer's address; it never changes (H10).
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
     }
-    /// Bytes written and not yet acknowledged.
+
+    /// How many written bytes are not acknowledged yet.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
-        0
+        self.send.unacknowledged()
     }
-    /// The counters.
+
+    /// The counters, as of the last call.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
-    /// One line.
+
+    /// What the connection is doing and why, in one line:
+    /// `open, 2400 of 12000 bytes in flight, 9000 unacknowledged; RTO 1 s = ...`.
     pub fn explain(&self, now: Duration) -> impl Display {
-        now.as_millis()
+        let timer = self.flight.timer().explain(now);
+        let phase = match self.phase {
+            Phase::Connecting if self.handshake.cookie.is_none() => "connecting",
+            Phase::Connecting => "connecting, address proved",
+            Phase::Open if self.is_closing() => "closing",
+            Phase::Open => "open",
+            Phase::Lingering { .. } => "lingering",
+            Phase::Dead => "closed",
+        };
+        let (flight, window) = (self.flight.bytes(), self.congestion.window());
+        let unacknowledged = self.send.unacknowledged();
+        let hint = if self.unreachable {
+            ", port reported unreachable"
+        } else {
+            ""
+        };
+        fmt::from_fn(move |f| {
+            write!(
+                f,
+                "{phase}, {flight} of {window} bytes in flight, \
+                 {unacknowledged} unacknowledged{hint}; {timer}"
+            )
+        })
     }
+
+    pub(crate) fn local_id(&self) -> u64 {
+        self.local_id
+    }
+
+    /// The peer's id, once it is known.
+    pub(crate) fn remote_id(&self) -> Option<u64> {
+        self.remote.map(|remote| remote.id)
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.phase == Phase::Dead
+    }
+
+    /// The next event; `Closed` is the last.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.poll()
+    }
+
+    fn trace_step(&mut self, at: Duration, step: HandshakeStep) {
+        self.events.trace(Trace::Handshake { at, step });
+    }
+
+    /// Copies what other parts count into the counters.
+    fn update_stats(&mut self) {
+        let estimator = self.flight.timer().estimator();
+        let rto = estimator.rto();
+        self.stats.srtt = estimator.srtt();
+        self.stats.rto = rto;
+        self.stats.rto_min = self.stats.rto_min.min(rto);
+        self.stats.rto_max = self.stats.rto_max.max(rto);
+        self.stats.congestion_window = self.congestion.window();
+        self.stats.bytes_in_flight = self.flight.bytes();
+        self.stats.traces_dropped = self.events.traces_dropped();
+    }
+}
+
+/// Cuts a reason to what a CLOSE can carry (W9).
+fn bounded(reason: &str) -> String {
+    let (reason, _) = reason.split_at(reason.floor_char_boundary(crate::wire::MAX_REASON));
+    reason.into()
 }

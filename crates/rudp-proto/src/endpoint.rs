@@ -1,81 +1,394 @@
-//! All connections of one socket.
-use alloc::collections::BTreeMap;
+//! All connections of one socket, and the answers to strangers.
+
+mod strangers;
+
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use core::ops::Bound;
 use core::time::Duration;
 
+use rto::Estimator;
+
+use crate::connection::Birth;
+use crate::handshake::Keys;
+use crate::wire::{DecodeError, Packet};
 use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
+
+/// Connections that linger at most; the oldest ends early (K7).
+const MAX_LINGERING: usize = 1024;
 
 /// Names a connection of an endpoint; never used again within it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(u64);
 
-/// Client and server at once, any number of connections, no socket.
+/// Client and server at once: any number of connections over one socket, which
+/// the host owns.
+///
+/// After every `handle_*` call, and every call on a [`Connection`], fetch from
+/// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event)
+/// until they give `None`, then sleep until
+/// [`poll_timeout`](Self::poll_timeout) or the next datagram.
+///
+/// ```
+/// use core::time::Duration;
+/// use rudp_proto::{Config, Endpoint, Event, Secrets};
+///
+/// let secrets = |seed| Secrets { reset_key: [7; 32], seed: [seed; 32] };
+/// let (a, b) = ("10.0.0.1:1".parse()?, "10.0.0.2:2".parse()?);
+/// let mut client = Endpoint::new(Config::DEFAULT, secrets(1))?;
+/// let mut server = Endpoint::new(Config::DEFAULT, secrets(2))?;
+/// server.listen(true);
+///
+/// let now = Duration::ZERO; // a network without delay
+/// let handle = client.connect(now, b)?;
+/// client.connection_mut(handle).unwrap().write(b"hello")?;
+/// let mut datagram = Vec::new();
+/// loop {
+///     if client.poll_transmit(now, &mut datagram).is_some() {
+///         server.handle_datagram(now, a, &datagram);
+///     } else if server.poll_transmit(now, &mut datagram).is_some() {
+///         client.handle_datagram(now, b, &datagram);
+///     } else {
+///         break;
+///     }
+/// }
+/// assert_eq!(client.poll_event(), Some((handle, Event::Connected)));
+///
+/// let (handle, event) = server.poll_event().unwrap();
+/// assert_eq!(event, Event::Connected);
+/// let mut buf = [0; 9];
+/// let read = server.connection_mut(handle).unwrap().read(&mut buf)?;
+/// assert_eq!(&buf[..read.unwrap()], b"hello");
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Endpoint {
-    connections: BTreeMap<Handle, Connection>,
-    stats: EndpointStats,
+    config: Config,
+    estimator: Estimator,
+    keys: Keys,
     listening: bool,
+    connections: BTreeMap<Handle, Connection>,
+    next_handle: u64,
+    /// By the id we gave ourselves.
+    by_local: BTreeMap<u64, Handle>,
+    /// By the peer's address and the id it gave itself.
+    by_remote: BTreeMap<(SocketAddr, u64), Handle>,
+    /// Connections whose `Closed` event the host has fetched: their handles are
+    /// dead (K7).
+    closed: BTreeSet<Handle>,
+    /// Connections that may have something to send, and the one served last.
+    to_transmit: BTreeSet<Handle>,
+    served: Handle,
+    /// Connections that may have an event.
+    eventful: BTreeSet<Handle>,
+    answers: strangers::Answers,
+    stats: EndpointStats,
 }
 
 impl Endpoint {
-    /// Makes an endpoint.
+    /// Makes an endpoint that does not listen yet.
     ///
     /// # Errors
-    /// A bad config.
-    pub fn new(config: Config, _secrets: Secrets) -> Result<Self, ConfigError> {
-        config.validate()?;
+    /// A setting breaks a rule.
+    pub fn new(config: Config, secrets: Secrets) -> Result<Self, ConfigError> {
         Ok(Self {
-            connections: BTreeMap::new(),
-            stats: EndpointStats::default(),
+            estimator: config.validate()?,
+            config,
+            keys: Keys::new(&secrets),
             listening: false,
+            connections: BTreeMap::new(),
+            next_handle: 0,
+            by_local: BTreeMap::new(),
+            by_remote: BTreeMap::new(),
+            closed: BTreeSet::new(),
+            to_transmit: BTreeSet::new(),
+            served: Handle(0),
+            eventful: BTreeSet::new(),
+            answers: strangers::Answers::default(),
+            stats: EndpointStats::default(),
         })
     }
-    /// Accepts incoming connections from here on, or no more.
+
+    /// Accepts incoming connections from here on, or no more. At first it does
+    /// not: Hellos are ignored.
     pub fn listen(&mut self, on: bool) {
         self.listening = on;
     }
-    /// Starts a handshake.
+
+    /// Starts a handshake with the server at `to`. It ends with
+    /// [`Event::Connected`], or with [`Event::Closed`] at the latest after
+    /// [`Config::idle_timeout`]; [`Connection::abort`] ends it earlier.
     ///
     /// # Errors
-    /// At the limit.
-    pub fn connect(&mut self, _now: Duration, _to: SocketAddr) -> Result<Handle, ConnectError> {
-        Err(ConnectError::TooManyConnections(0))
+    /// The endpoint is at [`Config::max_connections`].
+    pub fn connect(&mut self, now: Duration, to: SocketAddr) -> Result<Handle, ConnectError> {
+        if self.is_full() {
+            return Err(ConnectError::TooManyConnections(
+                self.config.max_connections,
+            ));
+        }
+        Ok(self.insert(now, to, Connection::connect))
     }
-    /// Takes a received datagram.
-    pub fn handle_datagram(&mut self, _now: Duration, _from: SocketAddr, _datagram: &[u8]) {}
-    /// The system reported port unreachable for `to`.
-    pub fn handle_unreachable(&mut self, _now: Duration, _to: SocketAddr) {}
-    /// Runs what is due.
-    pub fn handle_timeout(&mut self, _now: Duration) {}
-    /// When to call `handle_timeout`.
+
+    fn is_full(&self) -> bool {
+        let open = self.connections.len().saturating_sub(self.closed.len());
+        open >= self.config.max_connections
+    }
+
+    fn insert(
+        &mut self,
+        now: Duration,
+        peer: SocketAddr,
+        make: impl FnOnce(&Birth<'_>) -> Connection,
+    ) -> Handle {
+        let mut local_id = self.keys.next_id();
+        while self.by_local.contains_key(&local_id) {
+            local_id = self.keys.next_id();
+        }
+        let connection = make(&Birth {
+            now,
+            config: &self.config,
+            estimator: self.estimator,
+            peer,
+            local_id,
+            reset_token: self.keys.reset_token(local_id),
+        });
+        let handle = Handle(self.next_handle);
+        self.next_handle = self.next_handle.saturating_add(1);
+        self.by_local.insert(local_id, handle);
+        self.connections.insert(handle, connection);
+        self.touch(handle);
+        handle
+    }
+
+    /// Takes a datagram that arrived from `from`. What cannot be decoded, or
+    /// belongs to no connection, is counted in [`stats`](Self::stats).
+    pub fn handle_datagram(&mut self, now: Duration, from: SocketAddr, datagram: &[u8]) {
+        self.stats.datagrams_received = self.stats.datagrams_received.saturating_add(1);
+        let packet = match Packet::decode(datagram) {
+            Ok(packet) => packet,
+            Err(DecodeError::Checksum) => return count(&mut self.stats.corrupted),
+            Err(_) => return count(&mut self.stats.malformed),
+        };
+        let len = datagram.len();
+        match packet {
+            Packet::Hello {
+                client_id,
+                params,
+                cookie,
+            } => {
+                self.handle_hello(now, from, client_id, params, cookie);
+            }
+            Packet::Data { to, number, frames } => {
+                if let Some(handle) = self.local(from, to) {
+                    self.update(handle, |connection| {
+                        connection.handle_data(now, len, number, &frames);
+                    });
+                } else {
+                    self.handle_unknown(from, to, len);
+                }
+            }
+            Packet::Challenge { client_id, cookie } => {
+                let handle = self.local(from, client_id);
+                self.update_known(handle, |connection| {
+                    connection.handle_challenge(now, cookie)
+                });
+            }
+            Packet::Refuse { client_id } => {
+                let handle = self.local(from, client_id);
+                self.update_known(handle, |connection| connection.handle_refusal(now));
+            }
+            Packet::Reset { id, token } => {
+                let handle = self.by_remote.get(&(from, id)).copied();
+                self.update_known(handle, |connection| connection.handle_reset(now, &token));
+            }
+            Packet::Unreachable { id, hello: true } => {
+                let handle = self.local(from, id);
+                self.update_known(handle, |connection| connection.handle_unreachable(now));
+            }
+            Packet::Unreachable { id, hello: false } => {
+                let handle = self.by_remote.get(&(from, id)).copied();
+                self.update_known(handle, |connection| connection.handle_unreachable(now));
+            }
+        }
+    }
+
+    /// The operating system reported that nobody listens at `to` (K6).
+    pub fn handle_unreachable(&mut self, now: Duration, to: SocketAddr) {
+        let there = |(handle, connection): (&Handle, &Connection)| {
+            (connection.peer_addr() == to).then_some(*handle)
+        };
+        let handles: Vec<Handle> = self.connections.iter().filter_map(there).collect();
+        for handle in handles {
+            self.update(handle, |connection| connection.handle_unreachable(now));
+        }
+    }
+
+    /// Does everything that is due at `now`; harmless when nothing is.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        let due = |(handle, connection): (&Handle, &Connection)| {
+            let deadline = connection.poll_timeout()?;
+            (deadline <= now).then_some(*handle)
+        };
+        let handles: Vec<Handle> = self.connections.iter().filter_map(due).collect();
+        for handle in handles {
+            self.update(handle, |connection| connection.handle_timeout(now));
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), if at all. Any
+    /// other call may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        None
+        self.connections
+            .values()
+            .filter_map(Connection::poll_timeout)
+            .min()
     }
-    /// Clears and fills `datagram`.
+
+    /// Clears `datagram`, fills it with the next one to send, and returns where
+    /// to. Connections take turns. Any other call may give it something to do.
     #[must_use]
-    pub fn poll_transmit(&mut self, _now: Duration, _datagram: &mut Vec<u8>) -> Option<SocketAddr> {
-        None
+    pub fn poll_transmit(&mut self, now: Duration, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
+        if let Some(to) = self.answers.poll(datagram) {
+            count(&mut self.stats.datagrams_sent);
+            return Some(to);
+        }
+        loop {
+            let after = (Bound::Excluded(self.served), Bound::Unbounded);
+            let next = self.to_transmit.range(after).next();
+            let handle = *next.or_else(|| self.to_transmit.first())?;
+            self.served = handle;
+            if let Some(connection) = self.connections.get_mut(&handle)
+                && connection.poll_transmit(now, datagram)
+            {
+                let to = connection.peer_addr();
+                count(&mut self.stats.datagrams_sent);
+                return Some(to);
+            }
+            self.to_transmit.remove(&handle);
+            self.eventful.insert(handle);
+            self.bury(handle);
+        }
     }
-    /// What happened.
+
+    /// What happened, and to which connection. Any other call may give it
+    /// something to tell.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        while let Some(&handle) = self.eventful.first() {
+            let event = self
+                .connection_mut_quietly(handle)
+                .and_then(Connection::poll_event);
+            let Some(event) = event else {
+                self.eventful.remove(&handle);
+                continue;
+            };
+            if matches!(event, Event::Closed(_)) {
+                self.closed.insert(handle);
+                self.limit_lingering();
+                self.bury(handle);
+            }
+            return Some((handle, event));
+        }
         None
     }
-    /// The connection, until its `Closed` event was fetched.
+
+    /// A connection, until its [`Event::Closed`] has been fetched.
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection> {
-        self.connections.get(&handle)
+        self.connections
+            .get(&handle)
+            .filter(|_| !self.closed.contains(&handle))
     }
-    /// The connection, for reading, writing and closing.
+
+    /// A connection to write to, read from or close, until its
+    /// [`Event::Closed`] has been fetched.
     #[must_use]
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
-        self.connections.get_mut(&handle)
+        if self.connections.contains_key(&handle) && !self.closed.contains(&handle) {
+            self.touch(handle);
+        }
+        self.connection_mut_quietly(handle)
     }
+
+    fn connection_mut_quietly(&mut self, handle: Handle) -> Option<&mut Connection> {
+        self.connections
+            .get_mut(&handle)
+            .filter(|_| !self.closed.contains(&handle))
+    }
+
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
         self.stats
     }
+
+    /// The connection of this id, if the datagram comes from its peer (H10).
+    fn local(&self, from: SocketAddr, id: u64) -> Option<Handle> {
+        let handle = self.by_local.get(&id)?;
+        let connection = self.connections.get(handle)?;
+        (connection.peer_addr() == from).then_some(*handle)
+    }
+
+    fn update_known(&mut self, handle: Option<Handle>, change: impl FnOnce(&mut Connection)) {
+        match handle {
+            Some(handle) => self.update(handle, change),
+            None => count(&mut self.stats.unknown),
+        }
+    }
+
+    fn update(&mut self, handle: Handle, change: impl FnOnce(&mut Connection)) {
+        let Some(connection) = self.connections.get_mut(&handle) else {
+            return;
+        };
+        change(connection);
+        if let Some(id) = connection.remote_id() {
+            self.by_remote
+                .entry((connection.peer_addr(), id))
+                .or_insert(handle);
+        }
+        self.touch(handle);
+        self.bury(handle);
+    }
+
+    fn touch(&mut self, handle: Handle) {
+        self.to_transmit.insert(handle);
+        self.eventful.insert(handle);
+    }
+
+    /// Bounds what lingers: the oldest ends early (K7).
+    fn limit_lingering(&mut self) {
+        if self.closed.len() > MAX_LINGERING
+            && let Some(&oldest) = self.closed.first()
+            && let Some(connection) = self.connections.get_mut(&oldest)
+        {
+            connection.end();
+            self.bury(oldest);
+        }
+    }
+
+    /// Forgets a connection that is dead and whose end the host has heard.
+    fn bury(&mut self, handle: Handle) {
+        let dead = self.connections.get(&handle).filter(|c| c.is_dead());
+        let Some(connection) = dead.filter(|_| self.closed.contains(&handle)) else {
+            return;
+        };
+        self.by_local.remove(&connection.local_id());
+        if let Some(id) = connection.remote_id() {
+            let key = (connection.peer_addr(), id);
+            if self.by_remote.get(&key) == Some(&handle) {
+                self.by_remote.remove(&key);
+            }
+        }
+        self.connections.remove(&handle);
+        self.closed.remove(&handle);
+        self.to_transmit.remove(&handle);
+        self.eventful.remove(&handle);
+    }
+}
+
+fn count(counter: &mut u64) {
+    *counter = counter.saturating_add(1);
 }

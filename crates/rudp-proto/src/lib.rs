@@ -24,17 +24,26 @@
 
 extern crate alloc;
 
+mod ack;
 mod config;
+mod congestion;
 mod connection;
 mod endpoint;
 mod event;
+mod handshake;
+mod loss;
+mod ranges;
+mod receiver;
+mod sender;
 mod stats;
 pub mod wire;
 
 pub use config::{Config, ConfigError, Secrets};
 pub use connection::Connection;
+pub use connection::closing::VIOLATION_CODE;
 pub use endpoint::{Endpoint, Handle};
 pub use event::{
     CloseReason, ConnectError, Event, HandshakeStep, Lost, ReadError, Trace, WriteError,
 };
+pub use handshake::COOKIE_LIFETIME;
 pub use stats::{EndpointStats, Stats};

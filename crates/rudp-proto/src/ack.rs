@@ -1,0 +1,179 @@
+//! Which packets arrived, and when to say so (L6, L7).
+
+use core::time::Duration;
+
+use crate::ranges::RangeSet;
+use crate::wire::{Ack, MAX_ACK_RANGES};
+
+/// The most ranges of received packet numbers kept (L8).
+const MAX_RANGES: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Acks {
+    received: RangeSet,
+    /// Numbers below were forgotten: such a packet may be new or not, and is
+    /// taken, since frames may come twice (L8).
+    forgotten: u64,
+    newest: Option<(u64, Duration)>,
+    /// Ack-eliciting packets that no ACK of ours covers yet.
+    unacknowledged: u32,
+    /// `Some` exactly while `unacknowledged > 0`.
+    deadline: Option<Duration>,
+    max_delay: Duration,
+}
+
+/// How much the sender of a packet wants an answer.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Urgency {
+    /// Nothing but an ACK: no answer, ever.
+    None,
+    Normal,
+    AtOnce,
+}
+
+impl Acks {
+    pub(crate) fn new(max_delay: Duration) -> Self {
+        Self {
+            received: RangeSet::default(),
+            forgotten: 0,
+            newest: None,
+            unacknowledged: 0,
+            deadline: None,
+            max_delay,
+        }
+    }
+
+    pub(crate) fn is_duplicate(&self, number: u64) -> bool {
+        self.received.contains(number)
+    }
+
+    /// A packet arrived and was taken.
+    pub(crate) fn handle_packet(&mut self, now: Duration, number: u64, urgency: Urgency) {
+        let next = self
+            .newest
+            .map_or(0, |(newest, _)| newest.saturating_add(1));
+        if number >= next {
+            self.newest = Some((number, now));
+        }
+        if number >= self.forgotten {
+            self.received.insert(number..number.saturating_add(1));
+        }
+        if self.received.len() > MAX_RANGES
+            && let Some(oldest) = self.received.pop_first()
+        {
+            self.forgotten = oldest.end;
+        }
+        if urgency == Urgency::None {
+            return;
+        }
+        self.unacknowledged = self.unacknowledged.saturating_add(1);
+        let out_of_order = number != next;
+        if out_of_order || self.unacknowledged >= 2 || urgency == Urgency::AtOnce {
+            self.acknowledge_now(now); // (L7)
+        } else {
+            self.deadline = Some(now.saturating_add(self.max_delay));
+        }
+    }
+
+    /// The peer is in doubt, for example because it sent something twice.
+    pub(crate) fn acknowledge_now(&mut self, now: Duration) {
+        self.unacknowledged = self.unacknowledged.max(1);
+        self.deadline = Some(self.deadline.map_or(now, |deadline| deadline.min(now)));
+    }
+
+    /// When an ACK is due at the latest.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.deadline
+    }
+
+    /// The ACK to send, for free with another packet or because it is due.
+    pub(crate) fn poll(&self, now: Duration) -> Option<Ack> {
+        let (_, newest_at) = self.newest.filter(|_| self.unacknowledged > 0)?;
+        let ranges = self.received.iter().rev().take(MAX_ACK_RANGES).collect();
+        Some(Ack {
+            delay: now.saturating_sub(newest_at),
+            ranges,
+        })
+    }
+
+    pub(crate) fn handle_sent(&mut self) {
+        self.unacknowledged = 0;
+        self.deadline = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Urgency::{AtOnce, Normal};
+    use alloc::vec;
+
+    const DELAY: Duration = Duration::from_millis(25);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn due(acks: &Acks, now: Duration) -> bool {
+        acks.deadline().is_some_and(|deadline| deadline <= now)
+    }
+
+    #[test]
+    fn one_packet_waits_for_the_delay_and_two_do_not() {
+        let mut acks = Acks::new(DELAY);
+        acks.handle_packet(ms(0), 0, Normal);
+        assert!(!due(&acks, ms(24)) && due(&acks, ms(25)));
+        acks.handle_packet(ms(1), 1, Normal);
+        assert!(due(&acks, ms(1)));
+        assert_eq!(
+            acks.poll(ms(3)),
+            Some(Ack {
+                delay: ms(2),
+                ranges: vec![0..2]
+            })
+        );
+        acks.handle_sent();
+        assert_eq!((acks.poll(ms(9)), acks.deadline()), (None, None));
+    }
+
+    #[test]
+    fn gaps_their_filling_and_urgent_packets_are_acknowledged_at_once() {
+        for (numbers, urgency) in [(&[0, 2][..], Normal), (&[2], Normal), (&[0], AtOnce)] {
+            let mut acks = Acks::new(DELAY);
+            for number in numbers {
+                acks.handle_sent();
+                acks.handle_packet(ms(0), *number, urgency);
+            }
+            assert!(due(&acks, ms(0)), "{numbers:?}");
+        }
+        let mut acks = Acks::new(DELAY);
+        acks.handle_packet(ms(0), 1, Normal);
+        acks.handle_sent();
+        acks.handle_packet(ms(0), 0, Normal);
+        assert!(due(&acks, ms(0)), "the gap is filled");
+    }
+
+    #[test]
+    fn acknowledgements_alone_are_never_answered() {
+        let mut acks = Acks::new(DELAY);
+        acks.handle_packet(ms(0), 0, Urgency::None);
+        acks.handle_packet(ms(0), 7, Urgency::None);
+        assert_eq!((acks.poll(ms(0)), acks.deadline()), (None, None));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_too_old_is_no_duplicate() {
+        let mut acks = Acks::new(DELAY);
+        for number in 0..10_000 {
+            acks.handle_packet(ms(0), 2 * number, Normal);
+        }
+        assert_eq!(acks.received.len(), MAX_RANGES);
+        assert_eq!(
+            acks.poll(ms(0)).map(|ack| ack.ranges.len()),
+            Some(MAX_ACK_RANGES)
+        );
+        assert!(acks.is_duplicate(19_998) && !acks.is_duplicate(0));
+        acks.handle_packet(ms(0), 0, Normal);
+        assert_eq!(acks.received.len(), MAX_RANGES);
+    }
+}

@@ -1,0 +1,128 @@
+//! How much may be in flight: NewReno (RFC 5681, RFC 6582), counted in bytes.
+
+use crate::wire::MAX_DATAGRAM;
+
+const PACKET: u64 = MAX_DATAGRAM as u64;
+/// RFC 6928: ten packets.
+const INITIAL_WINDOW: u64 = 10 * PACKET;
+const MIN_THRESHOLD: u64 = 2 * PACKET;
+
+#[derive(Clone, Debug)]
+pub(crate) struct NewReno {
+    /// Never below one packet.
+    window: u64,
+    /// Slow start below, congestion avoidance from here on.
+    threshold: u64,
+    /// Losses of packets with lower numbers belong to a round that was answered
+    /// already, and their acknowledgements do not open the window (RFC 6582).
+    recovery_end: u64,
+    /// Bytes acknowledged since the window last grew in congestion avoidance.
+    credit: u64,
+}
+
+impl NewReno {
+    pub(crate) fn new() -> Self {
+        Self {
+            window: INITIAL_WINDOW,
+            threshold: u64::MAX,
+            recovery_end: 0,
+            credit: 0,
+        }
+    }
+
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// An ACK covered `bytes` more, up to packet `largest`. The window was full
+    /// when the last packet left, else there is no evidence for a larger one.
+    pub(crate) fn handle_acked(&mut self, bytes: u64, largest: u64, window_full: bool) {
+        if largest < self.recovery_end || !window_full {
+            return;
+        }
+        if self.window < self.threshold {
+            // Slow start: at most two packets for each ACK (RFC 3465).
+            self.window = self.window.saturating_add(bytes.min(2 * PACKET));
+            return;
+        }
+        // Congestion avoidance: one packet for each window's worth.
+        self.credit = self.credit.saturating_add(bytes);
+        if self.credit >= self.window {
+            self.credit = self.credit.saturating_sub(self.window);
+            self.window = self.window.saturating_add(PACKET);
+        }
+    }
+
+    /// Packets up to `largest` were lost while `flight` bytes were out; the next
+    /// packet will be `next`. One reduction per round.
+    pub(crate) fn handle_lost(&mut self, largest: u64, next: u64, flight: u64) {
+        if largest < self.recovery_end {
+            return;
+        }
+        self.recovery_end = next;
+        self.threshold = (flight / 2).max(MIN_THRESHOLD); // RFC 5681, equation 4
+        self.window = self.threshold;
+        self.credit = 0;
+    }
+
+    /// The timer expired: one packet, then slow start (RFC 5681, 3.1). The
+    /// threshold is held when what is sent again had been sent by the timer
+    /// already.
+    pub(crate) fn handle_timeout(&mut self, next: u64, flight: u64, again: bool) {
+        if !again {
+            self.threshold = (flight / 2).max(MIN_THRESHOLD);
+        }
+        self.recovery_end = next;
+        self.window = PACKET;
+        self.credit = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_packet_a_round() {
+        let mut reno = NewReno::new();
+        for ack in 0..5 {
+            reno.handle_acked(2 * PACKET, ack, true);
+        }
+        assert_eq!(reno.window(), 20 * PACKET);
+        reno.handle_lost(4, 30, 20 * PACKET);
+        assert_eq!(reno.window(), 10 * PACKET);
+        for ack in 30..35 {
+            reno.handle_acked(2 * PACKET, ack, true);
+        }
+        assert_eq!(reno.window(), 11 * PACKET);
+    }
+
+    #[test]
+    fn one_round_is_reduced_once() {
+        let mut reno = NewReno::new();
+        reno.handle_lost(3, 10, 10 * PACKET);
+        reno.handle_lost(9, 15, 10 * PACKET);
+        reno.handle_acked(2 * PACKET, 9, true);
+        assert_eq!(reno.window(), 5 * PACKET);
+        reno.handle_lost(10, 20, 5 * PACKET);
+        assert_eq!(reno.window(), 5 * PACKET / 2);
+    }
+
+    #[test]
+    fn an_expiry_leaves_one_packet_and_a_second_one_holds_the_threshold() {
+        let mut reno = NewReno::new();
+        reno.handle_timeout(10, 10 * PACKET, false);
+        assert_eq!((reno.window(), reno.threshold), (PACKET, 5 * PACKET));
+        reno.handle_timeout(11, PACKET, true);
+        assert_eq!((reno.window(), reno.threshold), (PACKET, 5 * PACKET));
+        reno.handle_lost(9, 12, PACKET);
+        assert_eq!(reno.window(), PACKET, "the expiry answered this round");
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut reno = NewReno::new();
+        reno.handle_acked(2 * PACKET, 0, false);
+        assert_eq!(reno.window(), INITIAL_WINDOW);
+    }
+}

@@ -1,0 +1,88 @@
+//! Events until the host fetches them: at most one of each kind, and a bounded
+//! number of traces.
+
+use alloc::collections::VecDeque;
+
+use crate::{CloseReason, Event, Trace};
+
+/// Traces kept for the host; the oldest goes first.
+const MAX_TRACES: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    tracing: bool,
+    traces: VecDeque<Trace>,
+    traces_dropped: u64,
+    pub(super) connected: bool,
+    pub(super) readable: bool,
+    pub(super) writable: bool,
+    pub(super) closed: Option<CloseReason>,
+}
+
+impl Events {
+    pub(super) fn new(tracing: bool) -> Self {
+        Self {
+            tracing,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn trace(&mut self, trace: Trace) {
+        if !self.tracing {
+            return;
+        }
+        if self.traces.len() >= MAX_TRACES {
+            self.traces.pop_front();
+            self.traces_dropped = self.traces_dropped.saturating_add(1);
+        }
+        self.traces.push_back(trace);
+    }
+
+    pub(super) fn traces_dropped(&self) -> u64 {
+        self.traces_dropped
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Event> {
+        use core::mem::take;
+        if let Some(trace) = self.traces.pop_front() {
+            return Some(Event::Trace(trace));
+        }
+        if take(&mut self.connected) {
+            return Some(Event::Connected);
+        }
+        if take(&mut self.readable) {
+            return Some(Event::Readable);
+        }
+        if take(&mut self.writable) {
+            return Some(Event::Writable);
+        }
+        self.closed.take().map(Event::Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    #[test]
+    fn traces_are_bounded_and_the_rest_is_told_once() {
+        let mut events = Events::new(true);
+        events.readable = true;
+        events.closed = Some(CloseReason::Local);
+        for packets in 0..5000 {
+            events.trace(Trace::FastRetransmit {
+                at: Duration::ZERO,
+                packets,
+            });
+        }
+        assert_eq!(events.traces_dropped(), 5000 - MAX_TRACES as u64);
+        let mut last = None;
+        for _ in 0..=MAX_TRACES {
+            last = events.poll();
+        }
+        assert_eq!(last, Some(Event::Readable));
+        assert_eq!(events.poll(), Some(Event::Closed(CloseReason::Local)));
+        assert_eq!(events.poll(), None);
+    }
+}

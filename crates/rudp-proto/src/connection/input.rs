@@ -1,0 +1,250 @@
+//! What arrives.
+
+use core::time::Duration;
+
+use rto::{Outcome, Progress, Sample};
+
+use super::{Connection, Delivery, Phase};
+use crate::ack::Urgency;
+use crate::event::{HandshakeStep, Trace};
+use crate::handshake::same;
+use crate::loss::{Acked, Content};
+use crate::receiver::Unacceptable;
+use crate::wire::{Cookie, Frame, Params, ResetToken};
+use crate::{CloseReason, Lost};
+
+impl Connection {
+    /// The server asks for a proof of the address (H4).
+    pub(crate) fn handle_challenge(&mut self, now: Duration, cookie: Cookie) {
+        self.now = now;
+        if self.phase != Phase::Connecting || !self.handshake.handle_challenge(cookie) {
+            return;
+        }
+        let sample = self.handshake.sample(now, false);
+        self.handle_handshake_acked(now, sample);
+        self.hello_due = true;
+        self.update_stats();
+    }
+
+    /// The server is at its limit (H9).
+    pub(crate) fn handle_refusal(&mut self, now: Duration) {
+        self.now = now;
+        if self.phase == Phase::Connecting {
+            self.lose(CloseReason::Lost(Lost::Busy));
+        }
+    }
+
+    /// Nobody listens at the peer's port, somebody says: believed at once only
+    /// while there is no connection to lose (K6).
+    pub(crate) fn handle_unreachable(&mut self, now: Duration) {
+        self.now = now;
+        match self.phase {
+            Phase::Connecting => self.lose(CloseReason::Lost(Lost::Refused)),
+            Phase::Open | Phase::Lingering { .. } => self.unreachable = true,
+            Phase::Dead => {}
+        }
+    }
+
+    /// The peer does not know this connection, and proves that it is the peer (K5).
+    pub(crate) fn handle_reset(&mut self, now: Duration, token: &ResetToken) {
+        self.now = now;
+        if self
+            .remote
+            .is_some_and(|remote| same(&remote.params.reset_token, token))
+        {
+            self.handle_forgotten();
+        }
+    }
+
+    /// A Data packet of `bytes` bytes.
+    pub(crate) fn handle_data(
+        &mut self,
+        now: Duration,
+        bytes: usize,
+        number: u64,
+        frames: &[Frame<'_>],
+    ) {
+        self.now = now;
+        let accepted = frames
+            .iter()
+            .any(|frame| matches!(frame, Frame::Settings { .. }));
+        if self.phase == Phase::Dead || (self.phase == Phase::Connecting && !accepted) {
+            return; // the SETTINGS are on another packet, and this one comes again (H8)
+        }
+        self.stats.packets_received = self.stats.packets_received.saturating_add(1);
+        self.stats.bytes_received = self.stats.bytes_received.saturating_add(bytes as u64);
+        self.last_received = now;
+        self.unreachable = false;
+        if self.acks.is_duplicate(number) {
+            self.stats.duplicates = self.stats.duplicates.saturating_add(1);
+            if frames.iter().any(Frame::is_ack_eliciting) {
+                self.acks.acknowledge_now(now); // (L7)
+            }
+            return;
+        }
+        let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, frame));
+        match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
+            Ok(urgency) => self.acks.handle_packet(now, number, urgency),
+            Err(Unacceptable::TooManySegments) => {} // not acknowledged: it comes again (F5)
+            Err(Unacceptable::Violation(what)) => self.handle_violation(what),
+        }
+        self.update_stats();
+    }
+
+    fn handle_frame(&mut self, now: Duration, frame: &Frame<'_>) -> Result<Urgency, Unacceptable> {
+        match *frame {
+            Frame::Ping => Ok(Urgency::AtOnce),
+            Frame::Ack(ref ack) => {
+                let flight = self.flight.bytes();
+                let acked = self.flight.handle_ack(now, &ack.ranges);
+                self.handle_acked(now, flight, acked.map_err(Unacceptable::Violation)?);
+                Ok(Urgency::None)
+            }
+            Frame::Stream { offset, data, fin } => {
+                if self.is_over() {
+                    return Err(Unacceptable::TooManySegments); // nobody reads: never acknowledged
+                }
+                let was_readable = self.recv.is_readable();
+                let fresh = self.recv.handle_data(offset, data, fin)?;
+                let total = self.stats.stream_bytes_received.saturating_add(fresh);
+                self.stats.stream_bytes_received = total;
+                self.events.readable |= self.recv.is_readable() && (fresh > 0 || !was_readable);
+                Ok(if fin {
+                    Urgency::AtOnce
+                } else {
+                    Urgency::Normal
+                })
+            }
+            Frame::MaxData(limit) => {
+                self.send.handle_limit(limit);
+                Ok(Urgency::Normal)
+            }
+            Frame::Settings {
+                connection_id,
+                params,
+            } => {
+                self.handle_settings(now, connection_id, params)?;
+                Ok(Urgency::AtOnce)
+            }
+            Frame::Close {
+                code,
+                reason,
+                abort,
+            } => {
+                self.handle_close(code, reason, abort);
+                Ok(Urgency::AtOnce)
+            }
+        }
+    }
+
+    /// The server accepted (H7).
+    fn handle_settings(
+        &mut self,
+        now: Duration,
+        id: u64,
+        params: Params,
+    ) -> Result<(), Unacceptable> {
+        if self.phase != Phase::Connecting {
+            let known = self.remote.filter(|_| self.is_client);
+            let same = known.is_some_and(|remote| (remote.id, remote.params) == (id, params));
+            let error = Unacceptable::Violation("other SETTINGS than before (H7)");
+            return if same { Ok(()) } else { Err(error) };
+        }
+        self.hello_due = false;
+        let sample = self.handshake.sample(now, true);
+        self.flight.timer_mut().handle_data_phase(); // (5.7-1); a clean sample, next, wins
+        self.handle_handshake_acked(now, sample);
+        self.trace_step(now, HandshakeStep::Settings);
+        self.handle_established(id, params);
+        Ok(())
+    }
+
+    fn handle_handshake_acked(&mut self, now: Duration, sample: Option<Sample>) {
+        let timer = self.flight.timer_mut();
+        let backoffs = timer.estimator().backoffs();
+        let outcome = timer.handle_acked(now, Progress::All, sample);
+        self.note_sample(now, sample.zip(outcome), backoffs);
+    }
+
+    /// An ACK arrived while `flight` bytes were out.
+    fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
+        let mut bytes = 0_u64;
+        for packet in &acked.packets {
+            bytes = bytes.saturating_add(packet.bytes);
+            self.handle_content_acked(&packet.content);
+        }
+        self.congestion
+            .handle_acked(bytes, acked.largest, self.window_full);
+        if !acked.lost.is_empty() {
+            self.congestion
+                .handle_lost(acked.largest_lost, self.flight.next_number(), flight);
+            let packets = acked.lost.len();
+            self.stats.packets_lost = self.stats.packets_lost.saturating_add(packets as u64);
+            self.stats.fast_retransmits = self.stats.fast_retransmits.saturating_add(1);
+            let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+            self.events
+                .trace(Trace::FastRetransmit { at: now, packets });
+        }
+        for packet in &acked.lost {
+            self.handle_content_lost(&packet.content);
+        }
+        self.stats.spurious_losses = self.stats.spurious_losses.saturating_add(acked.late);
+        self.note_sample(now, acked.sample, acked.backoffs);
+        self.events.writable |= !self.is_closing() && self.send.take_room();
+        self.conclude_if_delivered();
+    }
+
+    fn handle_content_acked(&mut self, content: &Content) {
+        if let Some(chunk) = &content.stream {
+            let fresh = self.send.handle_acked(chunk);
+            self.stats.stream_bytes_acked = self.stats.stream_bytes_acked.saturating_add(fresh);
+        }
+        if let Some(limit) = content.max_data {
+            self.recv.handle_limit_acked(limit);
+        }
+        if content.settings {
+            self.settings = Delivery::Acked;
+        }
+        if content.close {
+            self.handle_close_acked();
+        }
+    }
+
+    /// What a lost packet carried and is still needed becomes due again.
+    pub(super) fn handle_content_lost(&mut self, content: &Content) {
+        if let Some(chunk) = &content.stream {
+            self.send.handle_lost(chunk);
+        }
+        if let Some(limit) = content.max_data {
+            self.recv.handle_limit_lost(limit);
+        }
+        if content.settings && self.settings == Delivery::InFlight {
+            self.settings = Delivery::Due;
+        }
+        if content.close && self.closing.delivery == Delivery::InFlight {
+            self.closing.delivery = Delivery::Due;
+        }
+    }
+
+    fn note_sample(&mut self, at: Duration, sample: Option<(Sample, Outcome)>, backoffs: u32) {
+        let Some((sample, Outcome::First | Outcome::Accepted)) = sample else {
+            return;
+        };
+        self.stats.samples = self.stats.samples.saturating_add(1);
+        let estimator = self.flight.timer().estimator();
+        if let (Ok(rtt), Some(srtt), Some(rttvar)) =
+            (sample.rtt(), estimator.srtt(), estimator.rttvar())
+        {
+            let rto = estimator.rto();
+            let collapsed = backoffs.saturating_sub(estimator.backoffs());
+            self.events.trace(Trace::Sample {
+                at,
+                rtt,
+                srtt,
+                rttvar,
+                rto,
+                collapsed,
+            });
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What is sent.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Connection, Delivery, Phase};
+use crate::loss::{Content, SentPacket};
+use crate::sender::Chunk;
+use crate::wire::{self, CHECKSUM_LEN, Frame, MAX_DATAGRAM, Packet, RESET_LEN};
+
+/// The most a STREAM frame needs beside its data: type, offset, length.
+const STREAM_OVERHEAD: usize = 1 + 8 + 2;
+/// More than a packet needs beside its stream data, to ask the window.
+const PACKET_OVERHEAD: u64 = 64;
+
+impl Connection {
+    /// Clears and fills `datagram` with what is to be sent now; answers whether
+    /// there is anything.
+    pub(crate) fn poll_transmit(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
+        self.now = now;
+        self.conclude_if_delivered();
+        let sent = match self.phase {
+            Phase::Connecting => self.poll_hello(now, datagram),
+            Phase::Open | Phase::Lingering { .. } => self.poll_data(now, datagram),
+            Phase::Dead => false,
+        };
+        if sent {
+            self.last_sent = now;
+            self.stats.packets_sent = self.stats.packets_sent.saturating_add(1);
+            let bytes = datagram.len() as u64;
+            self.stats.bytes_sent = self.stats.bytes_sent.saturating_add(bytes);
+            self.update_stats();
+        }
+        sent
+    }
+
+    fn poll_hello(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
+        if !core::mem::take(&mut self.hello_due) {
+            return false;
+        }
+        let (client_id, params) = (self.local_id, self.params);
+        let cookie = self.handshake.cookie;
+        Packet::Hello {
+            client_id,
+            params,
+            cookie,
+        }
+        .encode(datagram);
+        let step = self.handshake.handle_sent(now);
+        self.trace_step(now, step);
+        let timer = self.flight.timer_mut();
+        timer.stop(); // the RTO counts from the repetition itself (5.6-1)
+        match cookie {
+            None => timer.handle_handshake_sent(now), // (H1)
+            Some(_) => timer.handle_sent(now),
+        }
+        true
+    }
+
+    fn poll_data(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
+        let Some(remote) = self.remote else {
+            return false;
+        };
+        let by_timer = core::mem::take(&mut self.probe_due);
+        let wants = self.wants_to_send();
+        let eliciting = by_timer || (wants.is_some() && !self.is_window_full(wants));
+        self.window_full = wants.is_some() && !eliciting;
+        let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
+        if !eliciting && !ack_due {
+            return false;
+        }
+        wire::start_data(datagram, remote.id, self.flight.next_number());
+        if let Some(ack) = self.acks.poll(now) {
+            Frame::Ack(ack).encode(datagram);
+            self.acks.handle_sent();
+        }
+        if !eliciting {
+            wire::finish(datagram, 0);
+            self.flight.handle_sent(now, None);
+            return true;
+        }
+        let content = self.fill(datagram);
+        wire::finish(datagram, RESET_LEN.saturating_add(1)); // (W6)
+        let bytes = datagram.len() as u64;
+        let packet = SentPacket {
+            sent_at: now,
+            bytes,
+            content,
+            by_timer,
+        };
+        self.flight.handle_sent(now, Some(packet));
+        true
+    }
+
+    /// How many stream bytes want to be sent, possibly none beside other frames.
+    fn wants_to_send(&self) -> Option<u64> {
+        let chunk = self
+            .send
+            .next_chunk(MAX_DATAGRAM as u64)
+            .filter(|_| !self.is_over());
+        let control = self.ping_due
+            || self.settings == Delivery::Due
+            || self.closing.delivery == Delivery::Due
+            || self.recv.poll_limit().is_some();
+        match chunk {
+            Some(chunk) => Some(crate::ranges::length(&chunk.range)),
+            None => control.then_some(0),
+        }
+    }
+
+    fn is_window_full(&self, stream_bytes: Option<u64>) -> bool {
+        let payload = stream_bytes.unwrap_or(0).saturating_add(PACKET_OVERHEAD);
+        let next = payload.min(MAX_DATAGRAM as u64);
+        self.flight.bytes().saturating_add(next) > self.congestion.window()
+    }
+
+    /// Appends every frame that is due, and stream data up to the brim.
+    fn fill(&mut self, datagram: &mut Vec<u8>) -> Content {
+        let mut content = Content::default();
+        if self.settings == Delivery::Due {
+            let (connection_id, params) = (self.local_id, self.params);
+            Frame::Settings {
+                connection_id,
+                params,
+            }
+            .encode(datagram);
+            self.settings = Delivery::InFlight;
+            content.settings = true;
+        }
+        if let Some(limit) = self.recv.poll_limit() {
+            Frame::MaxData(limit).encode(datagram);
+            self.recv.handle_limit_sent(limit);
+            content.max_data = Some(limit);
+        }
+        if self.closing.delivery == Delivery::Due
+            && let Some(close) = &self.closing.own
+        {
+            let (code, abort) = (close.code, close.abort);
+            Frame::Close {
+                code,
+                reason: &close.reason,
+                abort,
+            }
+            .encode(datagram);
+            self.closing.delivery = Delivery::InFlight;
+            content.close = true;
+        }
+        content.stream = self.fill_stream(datagram);
+        // A PING that is due, or an expiry that has nothing else to repeat.
+        if core::mem::take(&mut self.ping_due) || content == Content::default() {
+            Frame::Ping.encode(datagram);
+        }
+        content
+    }
+
+    fn fill_stream(&mut self, datagram: &mut Vec<u8>) -> Option<Chunk> {
+        let used = datagram
+            .len()
+            .saturating_add(STREAM_OVERHEAD)
+            .saturating_add(CHECKSUM_LEN);
+        let room = MAX_DATAGRAM.saturating_sub(1).saturating_sub(used) as u64; // 1 for a PING
+        let chunk = self.send.next_chunk(room).filter(|_| !self.is_over())?;
+        let mut data = Vec::new();
+        self.send.copy(&chunk.range, &mut data);
+        let sent = self
+            .stats
+            .stream_bytes_sent
+            .saturating_add(data.len() as u64);
+        self.stats.stream_bytes_sent = sent;
+        let offset = chunk.range.start;
+        Frame::Stream {
+            offset,
+            data: &data,
+            fin: chunk.fin,
+        }
+        .encode(datagram);
+        self.send.handle_sent(&chunk);
+        Some(chunk)
+    }
+}

@@ -1,0 +1,149 @@
+//! What is due, and when.
+
+use core::time::Duration;
+
+use super::closing::CLOSE_RETRIES;
+use super::{Connection, Delivery, Phase};
+use crate::event::Trace;
+use crate::loss::Content;
+use crate::{CloseReason, Lost};
+
+/// The rank of what an expiry need not repeat.
+const NOTHING: u64 = u64::MAX;
+
+impl Connection {
+    /// When to call [`handle_timeout`](Self::handle_timeout). Any other call may
+    /// change it.
+    pub(crate) fn poll_timeout(&self) -> Option<Duration> {
+        let retransmission = self.flight.timer().poll_timeout();
+        let idle = Some(self.last_received.saturating_add(self.idle_timeout));
+        let deadlines = match self.phase {
+            Phase::Dead => return None,
+            Phase::Connecting => [retransmission, idle, None, None, None],
+            Phase::Open => [
+                retransmission,
+                idle,
+                self.acks.deadline(),
+                self.keepalive_at(),
+                self.closing.deadline(),
+            ],
+            Phase::Lingering { .. } => [
+                retransmission,
+                self.linger_end(),
+                self.acks.deadline(),
+                None,
+                None,
+            ],
+        };
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Does everything that is due. Early calls are harmless.
+    pub(crate) fn handle_timeout(&mut self, now: Duration) {
+        self.now = now;
+        let due = |deadline: Option<Duration>| deadline.is_some_and(|deadline| deadline <= now);
+        if matches!(self.phase, Phase::Connecting | Phase::Open) {
+            if due(Some(self.last_received.saturating_add(self.idle_timeout))) {
+                return self.lose(CloseReason::Lost(Lost::TimedOut)); // (K2)
+            }
+            if due(self.closing.deadline()) {
+                self.handle_closing_deadline();
+            }
+            self.ping_due |= due(self.keepalive_at()); // (K1)
+        }
+        self.handle_expiry(now);
+        if due(self.linger_end()) {
+            self.end(); // (K7)
+        }
+        self.update_stats();
+    }
+
+    /// A PING is sent after silence in both directions, unless the timer already
+    /// watches something (K1).
+    fn keepalive_at(&self) -> Option<Duration> {
+        let quiet = self.phase == Phase::Open && self.flight.is_empty() && !self.ping_due;
+        let last = self.last_sent.max(self.last_received);
+        self.keepalive
+            .filter(|_| quiet)
+            .map(|every| last.saturating_add(every))
+    }
+
+    /// The end of lingering: later while the CLOSE is not acknowledged (K7).
+    fn linger_end(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Lingering { until } if self.is_close_settled() => Some(until),
+            Phase::Lingering { until } => Some(until.saturating_add(self.idle_timeout)),
+            _ => None,
+        }
+    }
+
+    fn handle_expiry(&mut self, now: Duration) {
+        if self.phase == Phase::Connecting {
+            return self.handle_hello_expiry(now);
+        }
+        let flight = self.flight.bytes();
+        let (send, recv, settings) = (&self.send, &self.recv, self.settings);
+        let rank = |content: &Content| match content {
+            Content { close: true, .. } => 0,
+            Content { settings: true, .. } if settings == Delivery::InFlight => 0,
+            Content {
+                max_data: Some(limit),
+                ..
+            } if recv.needs_limit(*limit) => 0,
+            Content {
+                stream: Some(chunk),
+                ..
+            } if send.needs(chunk) => chunk.range.start.saturating_add(1),
+            _ => NOTHING,
+        };
+        let Some((expiry, packet)) = self.flight.handle_timeout(now, rank) else {
+            return;
+        };
+        self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+        if let Some(packet) = &packet {
+            self.stats.packets_lost = self.stats.packets_lost.saturating_add(1);
+            self.handle_content_lost(&packet.content);
+            let next = self.flight.next_number();
+            self.congestion
+                .handle_timeout(next, flight, packet.by_timer);
+        }
+        self.trace_expiry(now, expiry, packet.map_or(now, |packet| packet.sent_at));
+        if self.unreachable {
+            // The hint, an RTO of silence, and nothing since: it was true (K6).
+            return self.lose(CloseReason::Lost(Lost::Refused));
+        }
+        self.probe_due = true;
+        if self.is_over() {
+            self.closing.retries = self.closing.retries.saturating_add(1);
+            if self.closing.retries > CLOSE_RETRIES {
+                self.closing.delivery = Delivery::Unneeded; // (K7)
+                self.probe_due = false;
+                self.flight.give_up();
+            }
+        }
+    }
+
+    fn handle_hello_expiry(&mut self, now: Duration) {
+        let Some(expiry) = self.flight.timer_mut().handle_timeout(now) else {
+            return;
+        };
+        self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+        self.hello_due = true;
+        self.trace_expiry(now, expiry, self.handshake.sent_at().unwrap_or(now));
+    }
+
+    fn trace_expiry(&mut self, at: Duration, expiry: rto::Expiry, last_sent: Duration) {
+        let rto::Expiry {
+            rto,
+            next_rto,
+            backoffs,
+        } = expiry;
+        self.events.trace(Trace::Expired {
+            at,
+            rto,
+            next_rto,
+            backoffs,
+            last_sent,
+        });
+    }
+}

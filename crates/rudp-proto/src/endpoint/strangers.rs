@@ -1,0 +1,91 @@
+//! Answers to addresses without a connection: no state is kept for them, and
+//! none gets more bytes than it sent (H3).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use super::{Endpoint, count};
+use crate::Connection;
+use crate::wire::{Cookie, Packet, Params, RESET_LEN};
+
+/// Answers that wait to be sent; more are dropped.
+const MAX_ANSWERS: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    waiting: VecDeque<(SocketAddr, Packet<'static>)>,
+}
+
+impl Answers {
+    pub(super) fn poll(&mut self, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
+        let (to, packet) = self.waiting.pop_front()?;
+        packet.encode(datagram);
+        Some(to)
+    }
+}
+
+impl Endpoint {
+    /// A Hello: challenged without a valid cookie (H4), else accepted (H6) or
+    /// refused (H9).
+    pub(super) fn handle_hello(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        client_id: u64,
+        params: Params,
+        cookie: Option<Cookie>,
+    ) {
+        if !self.listening {
+            return count(&mut self.stats.not_listening);
+        }
+        if self.by_remote.contains_key(&(from, client_id)) {
+            return; // its SETTINGS are on their way, again if need be (H6)
+        }
+        let verified =
+            cookie.is_some_and(|cookie| self.keys.accepts(now, from, client_id, &cookie));
+        if !verified {
+            if cookie.is_some() {
+                count(&mut self.stats.bad_cookies);
+            }
+            let cookie = self.keys.mint_cookie(now, from, client_id);
+            if self.answer(from, Packet::Challenge { client_id, cookie }) {
+                count(&mut self.stats.challenges_sent);
+            }
+        } else if self.is_full() {
+            if self.answer(from, Packet::Refuse { client_id }) {
+                count(&mut self.stats.refusals_sent);
+            }
+        } else {
+            let handle = self.insert(now, from, |birth| {
+                Connection::accept(birth, client_id, params)
+            });
+            self.by_remote.insert((from, client_id), handle);
+        }
+    }
+
+    /// A Data packet of `len` bytes for an id that is not in use: a stateless
+    /// reset, if it is shorter, so that two endpoints never answer each other
+    /// for ever (K5). An id in use from elsewhere gets no answer (H10).
+    pub(super) fn handle_unknown(&mut self, from: SocketAddr, id: u64, len: usize) {
+        count(&mut self.stats.unknown);
+        if len <= RESET_LEN || self.by_local.contains_key(&id) {
+            return;
+        }
+        let token = self.keys.reset_token(id);
+        if self.answer(from, Packet::Reset { id, token }) {
+            count(&mut self.stats.resets_sent);
+        }
+    }
+
+    fn answer(&mut self, to: SocketAddr, packet: Packet<'static>) -> bool {
+        let room = self.answers.waiting.len() < MAX_ANSWERS;
+        if room {
+            self.answers.waiting.push_back((to, packet));
+        } else {
+            count(&mut self.stats.answers_dropped);
+        }
+        room
+    }
+}

@@ -1,0 +1,208 @@
+//! Before there is a connection: ids, reset tokens, cookies, and the client's
+//! Hellos.
+
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
+
+use rto::Sampler;
+
+use crate::Secrets;
+use crate::event::HandshakeStep;
+use crate::wire::{Cookie, ResetToken};
+
+/// How long a cookie is good for (H5).
+pub const COOKIE_LIFETIME: Duration = Duration::from_secs(30);
+
+/// Everything unpredictable, derived from the host's [`Secrets`] by keyed BLAKE3.
+pub(crate) struct Keys {
+    reset: [u8; 32],
+    cookie: [u8; 32],
+    id: [u8; 32],
+    ids_made: u64,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys")
+            .field("ids_made", &self.ids_made)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    pub(crate) fn new(secrets: &Secrets) -> Self {
+        let derive =
+            |purpose: &str| *blake3::keyed_hash(&secrets.seed, purpose.as_bytes()).as_bytes();
+        Self {
+            reset: secrets.reset_key,
+            cookie: derive("rudp cookies"),
+            id: derive("rudp connection ids"),
+            ids_made: 0,
+        }
+    }
+
+    /// A connection id nobody can guess (H2).
+    pub(crate) fn next_id(&mut self) -> u64 {
+        self.ids_made = self.ids_made.saturating_add(1);
+        u64::from_be_bytes(mac(&self.id, &self.ids_made.to_be_bytes()))
+    }
+
+    /// The token of a stateless reset: the same after a restart (K5).
+    pub(crate) fn reset_token(&self, id: u64) -> ResetToken {
+        mac(&self.reset, &id.to_be_bytes())
+    }
+
+    pub(crate) fn mint_cookie(&self, now: Duration, from: SocketAddr, client_id: u64) -> Cookie {
+        self.cookie_of(milliseconds(now), from, client_id)
+    }
+
+    /// Whether this endpoint made `cookie` for this address and id, at most
+    /// [`COOKIE_LIFETIME`] ago (H5).
+    pub(crate) fn accepts(
+        &self,
+        now: Duration,
+        from: SocketAddr,
+        client_id: u64,
+        cookie: &Cookie,
+    ) -> bool {
+        let age = milliseconds(now).checked_sub(cookie.issued_ms);
+        let own = self.cookie_of(cookie.issued_ms, from, client_id);
+        age.is_some_and(|age| age <= milliseconds(COOKIE_LIFETIME)) && same(&own.mac, &cookie.mac)
+    }
+
+    fn cookie_of(&self, issued_ms: u64, from: SocketAddr, client_id: u64) -> Cookie {
+        let ip = match from.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        let mut input = [0; 34];
+        let fields = ip.octets().into_iter();
+        let fields = fields.chain(from.port().to_be_bytes());
+        let fields = fields.chain(client_id.to_be_bytes());
+        let fields = fields.chain(issued_ms.to_be_bytes());
+        input
+            .iter_mut()
+            .zip(fields)
+            .for_each(|(byte, field)| *byte = field);
+        Cookie {
+            issued_ms,
+            mac: mac(&self.cookie, &input),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The first `N` bytes of keyed BLAKE3.
+fn mac<const N: usize>(key: &[u8; 32], input: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    blake3::Hasher::new_keyed(key)
+        .update(input)
+        .finalize_xof()
+        .fill(&mut out);
+    out
+}
+
+/// Compares in a time that does not depend on where the first difference is.
+pub(crate) fn same(a: &ResetToken, b: &ResetToken) -> bool {
+    a.iter()
+        .zip(b)
+        .fold(0, |difference, (a, b)| difference | (a ^ b))
+        == 0
+}
+
+/// A client that waits to be accepted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handshake {
+    pub(crate) cookie: Option<Cookie>,
+    /// Karn for packets without a number: 0..1 is the Hello without a cookie,
+    /// 1..2 the one with it (H1).
+    sampler: Sampler,
+    sent_at: Option<Duration>,
+    /// The current Hello, with or without a cookie, was sent before.
+    repeats: bool,
+}
+
+impl Handshake {
+    /// The current Hello is being sent.
+    pub(crate) fn handle_sent(&mut self, now: Duration) -> HandshakeStep {
+        let start = u64::from(self.cookie.is_some());
+        self.sampler
+            .handle_sent(now, start..start.saturating_add(1));
+        self.sent_at = Some(now);
+        match (core::mem::replace(&mut self.repeats, true), self.cookie) {
+            (true, _) => HandshakeStep::HelloAgain,
+            (false, None) => HandshakeStep::Hello,
+            (false, Some(_)) => HandshakeStep::Cookie,
+        }
+    }
+
+    /// A Challenge arrived. Answers whether it is the first: a later one only
+    /// brings a newer cookie for the next retransmission (H4).
+    pub(crate) fn handle_challenge(&mut self, cookie: Cookie) -> bool {
+        let first = self.cookie.replace(cookie).is_none();
+        self.repeats &= !first;
+        first
+    }
+
+    /// What was waited for arrived: the Challenge, or the SETTINGS.
+    pub(crate) fn sample(&mut self, now: Duration, accepted: bool) -> Option<rto::Sample> {
+        self.sampler.handle_acked(now, if accepted { 2 } else { 1 })
+    }
+
+    /// When the last Hello was sent.
+    pub(crate) fn sent_at(&self) -> Option<Duration> {
+        self.sent_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(seed: u8) -> Keys {
+        Keys::new(&Secrets {
+            reset_key: [7; 32],
+            seed: [seed; 32],
+        })
+    }
+
+    #[test]
+    fn a_cookie_is_good_for_its_address_its_id_and_thirty_seconds() {
+        let (home, away) = (
+            "127.0.0.1:1".parse().unwrap(),
+            "127.0.0.1:2".parse().unwrap(),
+        );
+        let at = Duration::from_millis;
+        let keys = keys(1);
+        let cookie = keys.mint_cookie(at(1_000), home, 5);
+        assert!(keys.accepts(at(1_000), home, 5, &cookie));
+        assert!(keys.accepts(at(31_000), home, 5, &cookie));
+        assert!(!keys.accepts(at(31_001), home, 5, &cookie), "too old");
+        assert!(!keys.accepts(at(999), home, 5, &cookie), "from the future");
+        assert!(
+            !keys.accepts(at(1_000), away, 5, &cookie),
+            "another address"
+        );
+        assert!(!keys.accepts(at(1_000), home, 6, &cookie), "another id");
+        let newer = Cookie {
+            issued_ms: 1_001,
+            ..cookie
+        };
+        assert!(!keys.accepts(at(1_001), home, 5, &newer), "a forged time");
+    }
+
+    #[test]
+    fn a_restart_forgets_cookies_and_ids_but_not_reset_tokens() {
+        let (mut before, mut after) = (keys(1), keys(2));
+        let home = "[::1]:1".parse().unwrap();
+        let cookie = before.mint_cookie(Duration::ZERO, home, 5);
+        assert!(!after.accepts(Duration::ZERO, home, 5, &cookie));
+        assert_ne!(before.next_id(), after.next_id());
+        assert_eq!(before.reset_token(9), after.reset_token(9));
+        assert_ne!(before.reset_token(9), before.reset_token(8));
+    }
+}

@@ -1,0 +1,244 @@
+//! What is in flight, what an ACK tells about it, and when something is lost.
+//!
+//! Two judges and no third: later packets that were acknowledged (L3), and the
+//! one [`RetransmitTimer`] (L4).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::time::Duration;
+
+use rto::{Expiry, Outcome, Progress, RetransmitTimer, Sample};
+
+use crate::sender::Chunk;
+
+/// Packets declared lost that are remembered, to recognise their late ACKs (L5).
+const MAX_REMEMBERED: usize = 2048;
+
+/// What an ack-eliciting packet carries, as far as it must arrive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) stream: Option<Chunk>,
+    pub(crate) max_data: Option<u64>,
+    pub(crate) settings: bool,
+    pub(crate) close: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct SentPacket {
+    pub(crate) sent_at: Duration,
+    pub(crate) bytes: u64,
+    pub(crate) content: Content,
+    /// The timer's expiry made it.
+    pub(crate) by_timer: bool,
+}
+
+/// What one ACK brought.
+#[derive(Debug, Default)]
+pub(crate) struct Acked {
+    /// The newly acknowledged packets, late ones included.
+    pub(crate) packets: Vec<SentPacket>,
+    /// The highest number among them.
+    pub(crate) largest: u64,
+    /// How many of them had been declared lost (L5).
+    pub(crate) late: u64,
+    /// Packets this ACK shows to be lost (L3), and their highest number.
+    pub(crate) lost: Vec<SentPacket>,
+    pub(crate) largest_lost: u64,
+    /// The round trip and what the estimator made of it.
+    pub(crate) sample: Option<(Sample, Outcome)>,
+    /// Back-offs in force before it.
+    pub(crate) backoffs: u32,
+}
+
+/// After an expiry: once a packet from `after` on is acknowledged, those below
+/// `old` are lost, for they left at least an RTO before it (L3).
+#[derive(Copy, Clone, Debug)]
+struct Expired {
+    after: u64,
+    old: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Flight {
+    packets: BTreeMap<u64, SentPacket>,
+    bytes: u64,
+    /// The next packet number; none is ever used again (L1).
+    next: u64,
+    remembered: BTreeMap<u64, SentPacket>,
+    /// How many packets later an acknowledged one must be to prove a loss.
+    reordering_threshold: u64,
+    timer: RetransmitTimer,
+    /// Packets below were sent when the timer was last armed, or before.
+    armed: u64,
+    expired: Option<Expired>,
+}
+
+impl Flight {
+    pub(crate) fn new(timer: RetransmitTimer) -> Self {
+        Self {
+            packets: BTreeMap::new(),
+            bytes: 0,
+            next: 0,
+            remembered: BTreeMap::new(),
+            reordering_threshold: 3,
+            timer,
+            armed: 0,
+            expired: None,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn timer(&self) -> &RetransmitTimer {
+        &self.timer
+    }
+
+    /// The handshake, which has no packet numbers, uses the timer directly (H1).
+    pub(crate) fn timer_mut(&mut self) -> &mut RetransmitTimer {
+        &mut self.timer
+    }
+
+    /// The packet [`next_number`](Self::next_number) left; `None` for one that
+    /// nobody will acknowledge.
+    pub(crate) fn handle_sent(&mut self, now: Duration, packet: Option<SentPacket>) {
+        let number = self.next;
+        self.next = number.saturating_add(1);
+        let Some(packet) = packet else {
+            return;
+        };
+        if packet.by_timer {
+            self.timer.stop(); // the new RTO counts from the repetition itself (5.6-1)
+        }
+        if self.timer.poll_timeout().is_none() {
+            self.armed = self.next;
+        }
+        self.timer.handle_sent(now); // (5.1-1)
+        self.bytes = self.bytes.saturating_add(packet.bytes);
+        self.packets.insert(number, packet);
+    }
+
+    /// Takes the ranges of an ACK, newest first.
+    ///
+    /// # Errors
+    /// One of them was never sent (L9).
+    pub(crate) fn handle_ack(
+        &mut self,
+        now: Duration,
+        ranges: &[Range<u64>],
+    ) -> Result<Acked, &'static str> {
+        if ranges.first().is_some_and(|newest| newest.end > self.next) {
+            return Err("an acknowledgement of a packet never sent (L9)");
+        }
+        let mut acked = Acked::default();
+        let mut newest_sent_at = None;
+        for range in ranges {
+            let packets = take(&mut self.packets, range.clone());
+            let bytes = packets
+                .iter()
+                .fold(0, |sum: u64, (_, p)| sum.saturating_add(p.bytes));
+            self.bytes = self.bytes.saturating_sub(bytes);
+            let late = take(&mut self.remembered, range.clone());
+            acked.late = acked.late.saturating_add(late.len() as u64);
+            for (number, packet) in packets.into_iter().chain(late) {
+                if acked.packets.is_empty() || number >= acked.largest {
+                    acked.largest = number;
+                    newest_sent_at = Some(packet.sent_at);
+                }
+                acked.packets.push(packet);
+            }
+        }
+        let Some(sent_at) = newest_sent_at else {
+            return Ok(acked); // a duplicate: the timer is not moved (5.3-1)
+        };
+        self.detect_losses(&mut acked);
+        let progress = if self.packets.is_empty() {
+            Progress::All
+        } else {
+            Progress::Some
+        };
+        // Every transmission has its own number: the ACK names it (3-2), (L2).
+        let sample = Sample::of_transmission(sent_at, now);
+        acked.backoffs = self.timer.estimator().backoffs();
+        let outcome = self.timer.handle_acked(now, progress, Some(sample));
+        self.armed = self.next;
+        acked.sample = outcome.map(|outcome| (sample, outcome));
+        Ok(acked)
+    }
+
+    fn detect_losses(&mut self, acked: &mut Acked) {
+        let overtaken = acked
+            .largest
+            .saturating_add(1)
+            .saturating_sub(self.reordering_threshold);
+        let expired = self
+            .expired
+            .take_if(|expired| acked.largest >= expired.after);
+        let lost_below = overtaken.max(expired.map_or(0, |expired| expired.old)); // (L3)
+        for (number, packet) in take(&mut self.packets, 0..lost_below) {
+            acked.largest_lost = number;
+            acked.lost.push(packet.clone());
+            self.bytes = self.bytes.saturating_sub(packet.bytes);
+            self.remember(number, packet);
+        }
+    }
+
+    fn remember(&mut self, number: u64, packet: SentPacket) {
+        self.remembered.insert(number, packet);
+        if self.remembered.len() > MAX_REMEMBERED {
+            self.remembered.pop_first(); // (L5)
+        }
+    }
+
+    /// On expiry takes the packet whose contents are to be sent again: among
+    /// those that left an RTO ago, the one with the lowest `rank` (5.4-1), (L4).
+    pub(crate) fn handle_timeout(
+        &mut self,
+        now: Duration,
+        rank: impl Fn(&Content) -> u64,
+    ) -> Option<(Expiry, Option<SentPacket>)> {
+        let expiry = self.timer.handle_timeout(now)?;
+        let armed = core::mem::replace(&mut self.armed, self.next);
+        let old = |number: u64, packet: &SentPacket| {
+            number < armed || packet.sent_at.saturating_add(expiry.rto) <= now // (5-1)
+        };
+        let first_young = self.packets.iter().find(|(n, packet)| !old(**n, packet));
+        let end = first_young.map_or(self.next, |(number, _)| *number);
+        self.expired = Some(Expired {
+            after: self.next,
+            old: end,
+        });
+        let candidates = self.packets.range(..end);
+        let earliest = candidates.min_by_key(|(_, packet)| rank(&packet.content));
+        let number = earliest.map(|(number, _)| *number);
+        let packet = number.and_then(|number| self.packets.remove(&number));
+        if let (Some(number), Some(packet)) = (number, &packet) {
+            self.bytes = self.bytes.saturating_sub(packet.bytes);
+            self.remember(number, packet.clone());
+        }
+        Some((expiry, packet))
+    }
+
+    /// Forgets everything in flight: nobody waits for it any more.
+    pub(crate) fn give_up(&mut self) {
+        self.packets.clear();
+        self.remembered.clear();
+        self.bytes = 0;
+        self.timer.stop();
+    }
+}
+
+/// Takes the packets of a range of numbers out of a map.
+fn take(map: &mut BTreeMap<u64, SentPacket>, range: Range<u64>) -> Vec<(u64, SentPacket)> {
+    map.extract_if(range, |_, _| true).collect()
+}

@@ -1,0 +1,283 @@
+//! The incoming half of the stream: bytes wait here until they are in order and
+//! the application reads them.
+
+use alloc::collections::VecDeque;
+
+use crate::ranges::RangeSet;
+use crate::wire::MAX_VARINT;
+
+/// The most separate pieces kept beyond the first gap (F5).
+pub(crate) const MAX_SEGMENTS: usize = 1024;
+
+/// Why stream data is not taken.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unacceptable {
+    /// No room for one more separate piece: the packet is not acknowledged, and
+    /// comes again (F5).
+    TooManySegments,
+    /// The peer broke a rule.
+    Violation(&'static str),
+}
+
+#[derive(Debug)]
+pub(crate) struct RecvStream {
+    /// The bytes from offset `read` on, gaps filled with zeros.
+    buffer: VecDeque<u8>,
+    arrived: RangeSet, // above `read`
+    /// The offset of the next byte for the application.
+    read: u64,
+    window: u64,
+    /// The largest limit told to the peer, and acknowledged by it.
+    advertised: u64,
+    confirmed: u64,
+    /// The limit is to be told (again).
+    update_due: bool,
+    /// The stream's length, once the FIN arrived.
+    end: Option<u64>,
+    end_read: bool,
+}
+
+impl RecvStream {
+    pub(crate) fn new(window: u64) -> Self {
+        Self {
+            buffer: VecDeque::new(),
+            arrived: RangeSet::default(),
+            read: 0,
+            window,
+            advertised: window,
+            confirmed: window,
+            update_due: false,
+            end: None,
+            end_read: false,
+        }
+    }
+
+    /// The end of what is in order.
+    fn in_order(&self) -> u64 {
+        let first = self
+            .arrived
+            .first()
+            .filter(|range| range.start <= self.read);
+        first.map_or(self.read, |range| range.end)
+    }
+
+    /// Takes a piece of the stream and returns how many bytes are new.
+    pub(crate) fn handle_data(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        fin: bool,
+    ) -> Result<u64, Unacceptable> {
+        let end = offset.saturating_add(data.len() as u64);
+        if end > self.advertised {
+            return Err(Unacceptable::Violation("data beyond the window (F1)"));
+        }
+        let highest = self
+            .arrived
+            .iter()
+            .next_back()
+            .map_or(self.read, |range| range.end);
+        let length_moved = match self.end {
+            Some(length) => end > length || (fin && end != length),
+            None => fin && end < highest,
+        };
+        if length_moved {
+            return Err(Unacceptable::Violation("the stream's length changed (F4)"));
+        }
+        let start = offset.max(self.read);
+        let full = self.arrived.len() >= MAX_SEGMENTS;
+        if full && start > self.in_order() && !self.arrived.contains(start) {
+            return Err(Unacceptable::TooManySegments);
+        }
+        if fin {
+            self.end = Some(end);
+        }
+        if start >= end {
+            return Ok(0);
+        }
+        self.store(start, data.get(index(offset, start)..).unwrap_or(&[]));
+        Ok(self.arrived.insert(start..end))
+    }
+
+    fn store(&mut self, start: u64, data: &[u8]) {
+        let at = index(self.read, start);
+        let end = at.saturating_add(data.len());
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        let (front, back) = self.buffer.as_mut_slices();
+        let in_front = front.len().saturating_sub(at).min(data.len());
+        let (first, second) = data.split_at(in_front);
+        let at_back = at.saturating_sub(front.len());
+        if let Some(target) = front.get_mut(at..at.saturating_add(first.len())) {
+            target.copy_from_slice(first);
+        }
+        if let Some(target) = back.get_mut(at_back..at_back.saturating_add(second.len())) {
+            target.copy_from_slice(second);
+        }
+    }
+
+    /// Fills `out` with what is in order. `Some(0)` at the end of the stream,
+    /// `None` if there is nothing now.
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Option<usize> {
+        let available = index(self.read, self.in_order());
+        let count = available.min(out.len());
+        if available == 0 {
+            let ended = self.end == Some(self.read);
+            self.end_read |= ended;
+            return ended.then_some(0);
+        }
+        let taken = self.buffer.drain(..count.min(self.buffer.len()));
+        out.iter_mut()
+            .zip(taken)
+            .for_each(|(target, byte)| *target = byte);
+        let start = self.read;
+        self.read = start.saturating_add(count as u64);
+        self.arrived.remove(start..self.read);
+        let unused = self.advertised.saturating_sub(self.read);
+        if unused <= self.window / 2 && self.end.is_none() {
+            self.update_due = true; // (F3)
+        }
+        Some(count)
+    }
+
+    /// Whether the application has read all that can still be read.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.in_order() == self.read && (self.end != Some(self.read) || self.end_read)
+    }
+
+    /// Whether `read` would return something.
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.is_drained()
+    }
+
+    /// The limit to tell the peer, if it is due (F3).
+    pub(crate) fn poll_limit(&self) -> Option<u64> {
+        let limit = self.read.saturating_add(self.window).min(MAX_VARINT);
+        self.update_due.then_some(limit)
+    }
+
+    pub(crate) fn handle_limit_sent(&mut self, limit: u64) {
+        self.advertised = self.advertised.max(limit);
+        self.update_due = false;
+    }
+
+    pub(crate) fn handle_limit_acked(&mut self, limit: u64) {
+        self.confirmed = self.confirmed.max(limit);
+    }
+
+    /// Whether the peer may still not know of a limit as high as `limit`, which
+    /// is the newest.
+    pub(crate) fn needs_limit(&self, limit: u64) -> bool {
+        limit == self.advertised && limit > self.confirmed && self.end.is_none()
+    }
+
+    /// A MAX_DATA is lost: the newest goes out again, with today's value (F3).
+    pub(crate) fn handle_limit_lost(&mut self, limit: u64) {
+        self.update_due |= self.needs_limit(limit);
+    }
+
+    /// Frees everything: nobody will read any more.
+    pub(crate) fn give_up(&mut self) {
+        self.buffer = VecDeque::new();
+        self.arrived = RangeSet::default();
+        self.update_due = false;
+    }
+}
+
+/// How far `to` is above `from`, as an index into a buffer.
+fn index(from: u64, to: u64) -> usize {
+    usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn read_all(stream: &mut RecvStream, step: usize) -> Vec<u8> {
+        let (mut all, mut out) = (Vec::new(), [0; 64]);
+        while let Some(n) = stream.read(&mut out[..step]).filter(|n| *n > 0) {
+            all.extend_from_slice(&out[..n]);
+        }
+        all
+    }
+
+    #[test]
+    fn the_end_is_told_after_the_last_byte() {
+        let mut stream = RecvStream::new(100);
+        assert_eq!(stream.handle_data(2, b"c", true), Ok(1));
+        assert_eq!(stream.read(&mut [0; 9]), None);
+        assert_eq!(stream.handle_data(0, b"ab", false), Ok(2));
+        assert_eq!(read_all(&mut stream, 2), b"abc");
+        assert_eq!(stream.read(&mut [0; 9]), Some(0));
+        assert!(stream.is_drained());
+    }
+
+    #[test]
+    fn data_beyond_the_window_and_a_moving_end_are_violations() {
+        let mut stream = RecvStream::new(4);
+        let window = Unacceptable::Violation("data beyond the window (F1)");
+        let length = Unacceptable::Violation("the stream's length changed (F4)");
+        assert_eq!(stream.handle_data(2, b"cde", false), Err(window));
+        assert_eq!(stream.handle_data(2, b"cd", true), Ok(2));
+        assert_eq!(stream.handle_data(2, b"c", true), Err(length));
+        let mut stream = RecvStream::new(4);
+        assert_eq!(stream.handle_data(2, b"cd", false), Ok(2));
+        assert_eq!(stream.handle_data(0, b"ab", true), Err(length));
+    }
+
+    #[test]
+    fn pieces_are_bounded_but_the_missing_one_is_always_taken() {
+        let mut stream = RecvStream::new(10_000);
+        for piece in 0..MAX_SEGMENTS as u64 {
+            assert_eq!(stream.handle_data(2 + 2 * piece, b"x", false), Ok(1));
+        }
+        let full = Err(Unacceptable::TooManySegments);
+        assert_eq!(stream.handle_data(9_000, b"x", false), full);
+        assert_eq!(stream.handle_data(0, b"abc", false), Ok(2));
+        assert_eq!(read_all(&mut stream, 9), b"abc");
+    }
+
+    #[test]
+    fn the_window_is_renewed_when_half_of_it_is_read_and_again_when_the_news_is_lost() {
+        let mut stream = RecvStream::new(8);
+        assert_eq!(stream.handle_data(0, b"abcd", false), Ok(4));
+        assert_eq!(stream.read(&mut [0; 3]), Some(3));
+        assert_eq!(stream.poll_limit(), None);
+        assert_eq!(stream.read(&mut [0; 3]), Some(1));
+        assert_eq!(stream.poll_limit(), Some(12));
+        stream.handle_limit_sent(12);
+        assert_eq!(stream.poll_limit(), None);
+        stream.handle_limit_lost(12);
+        assert_eq!(stream.poll_limit(), Some(12));
+        stream.handle_limit_acked(12);
+        stream.handle_limit_sent(12);
+        stream.handle_limit_lost(12);
+        assert_eq!(stream.poll_limit(), None, "the peer knows");
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_come_out_once_in_order_and_intact(
+            pieces in prop::collection::vec((0_usize..60, 1_usize..12, 1_usize..9), 1..120),
+        ) {
+            let data: Vec<u8> = (0..60).collect();
+            let mut stream = RecvStream::new(60);
+            let mut out = Vec::new();
+            for (start, len, step) in pieces {
+                let end = (start + len).min(60);
+                let piece = &data[start..end];
+                prop_assert!(stream.handle_data(start as u64, piece, end == 60).is_ok());
+                let mut buf = [0; 9];
+                if let Some(n) = stream.read(&mut buf[..step]) {
+                    out.extend_from_slice(&buf[..n]);
+                }
+            }
+            prop_assert!(stream.handle_data(0, &data, true).is_ok());
+            out.extend(read_all(&mut stream, 7));
+            prop_assert_eq!(out, data);
+        }
+    }
+}
