@@ -95,7 +95,8 @@ impl Host {
             return;
         }
         let data = std::mem::take(&mut self.to_write);
-        let written = self.conn(handle).write(&data[self.written..]);
+        let rest = &data[self.written..];
+        let written = self.conn(handle).write(rest);
         self.written += written.expect("the stream is open");
         if self.written == data.len() {
             self.conn(handle).finish().expect("the stream is open");
