@@ -65,7 +65,7 @@ impl Driver {
         let received = self.receive(&mut state, now);
         state.core.handle_timeout(now);
         let sent = self.transmit(&mut state, now);
-        let traces = shared.dispatch(&mut state);
+        let news = shared.dispatch(&mut state);
         let deadline = state.core.poll_timeout();
         let idle = state.is_empty() && deadline.is_none() && sent == Left::Nothing;
         drop(state);
@@ -73,7 +73,10 @@ impl Driver {
         shared
             .idle
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
-        for (handle, trace) in traces {
+        news.accepted
+            .into_iter()
+            .for_each(|connection| shared.accept(connection));
+        for (handle, trace) in news.traces {
             tracing::trace!(?handle, ?trace);
             if let Some(sink) = &self.on_trace {
                 sink(handle, trace);

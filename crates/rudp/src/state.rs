@@ -29,6 +29,13 @@ pub(crate) struct State {
     incoming: Option<mpsc::UnboundedSender<Connection>>, // at most `max_connections` queue here
 }
 
+/// What is to be passed on once the state is no longer locked.
+#[derive(Default)]
+pub(crate) struct News {
+    pub(crate) accepted: Vec<Connection>,
+    pub(crate) traces: Vec<(Handle, Trace)>,
+}
+
 /// Who waits for what on a connection.
 struct Slot {
     phase: watch::Sender<Phase>,
@@ -97,8 +104,8 @@ impl Shared {
         Connection::new(self.clone(), handle, follow)
     }
 
-    /// Wakes whom the core's events concern, and returns the traces among them.
-    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> Vec<(Handle, Trace)> {
+    /// Wakes whom the core's events concern, and returns the news among them.
+    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> News {
         for (&handle, slot) in &mut state.slots {
             let Some(connection) = state.core.connection(handle) else {
                 continue;
@@ -108,31 +115,35 @@ impl Shared {
                 slot.acknowledged.drain(..).for_each(Waker::wake);
             }
         }
-        let mut traces = Vec::new();
+        let mut news = News::default();
         while let Some((handle, event)) = state.core.poll_event() {
             match event {
-                Event::Connected => self.connected(state, handle),
+                Event::Connected if state.slots.contains_key(&handle) => {
+                    state.with(handle, |slot| _ = slot.phase.send_replace(Phase::Connected));
+                }
+                Event::Connected => {
+                    news.accepted
+                        .push(self.open(state, handle, Phase::Connected));
+                }
                 Event::Readable => state.with(handle, |slot| wake(&mut slot.reader)),
                 Event::Writable => state.with(handle, |slot| wake(&mut slot.writer)),
-                Event::Trace(trace) => traces.push((handle, trace)),
+                Event::Trace(trace) => news.traces.push((handle, trace)),
                 Event::Closed(reason) => {
                     tracing::debug!(?handle, %reason, "closed");
                     state.close(handle, reason);
                 }
             }
         }
-        traces
+        news
     }
 
-    fn connected(self: &Arc<Self>, state: &mut State, handle: Handle) {
-        tracing::debug!(?handle, "connected");
-        if state.slots.contains_key(&handle) {
-            state.with(handle, |slot| _ = slot.phase.send_replace(Phase::Connected));
-        } else {
-            let connection = self.open(state, handle, Phase::Connected);
-            // Without a receiver the endpoint is going away, and the connection with it.
-            _ = state.incoming.as_ref().map(|queue| queue.send(connection));
-        }
+    /// Hands an accepted connection to the application. If the endpoint takes
+    /// no more, the connection is dropped, and aborted with it: so this must
+    /// not be called with the state locked.
+    pub(crate) fn accept(&self, connection: Connection) {
+        tracing::debug!(handle = ?connection.handle(), "accepted");
+        let queue = self.lock().incoming.clone();
+        _ = queue.map(|queue| queue.send(connection));
     }
 }
 

@@ -106,7 +106,10 @@ impl Session {
             already_there,
         });
         self.write(Message::Done).await?;
-        Ok(self.connection.finish()?)
+        self.connection.finish()?;
+        // Now the sender closes, and the end of its stream wants to be read.
+        _ = self.connection.read(&mut [0]).await;
+        Ok(())
     }
 
     async fn read_offer(&self) -> Result<Offer, End> {

@@ -133,7 +133,11 @@ pub async fn send(
         result = deliver(&transfer, &endpoint, server, options.backoff) => result,
         () = stop => Err(SendError::Interrupted),
     };
-    endpoint.shutdown().await;
+    match result {
+        // The receiver had the last word: there is nothing left to say.
+        Ok(_) | Err(SendError::Refused(_)) => endpoint.abandon().await,
+        Err(_) => endpoint.shutdown().await,
+    }
     result
 }
 
