@@ -76,7 +76,7 @@ pub enum PostSyn {
     /// The RTO becomes 3 s unless it is larger already: never shortens a running
     /// back-off (decision 1).
     Raise,
-    /// The RTO becomes exactly 3 s.
+    /// The RTO becomes exactly 3 s, within floor and cap.
     Replace,
     /// The RTO stays as it is: for protocols without this rule. Breaks (5.7-1).
     Keep,

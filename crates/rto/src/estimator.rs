@@ -163,7 +163,7 @@ impl Estimator {
     pub(crate) fn begin_data_after_lost_handshake(&mut self) {
         let rto_ns = match self.params.post_syn {
             PostSyn::Raise => self.state.rto_ns.max(POST_SYN_RTO_NS), // (decision 1)
-            PostSyn::Replace => POST_SYN_RTO_NS,
+            PostSyn::Replace => POST_SYN_RTO_NS.max(self.params.min_ns), // (2.4-1)
             PostSyn::Keep => return,
         };
         self.state.rto_ns = rto_ns.min(self.params.max_ns);
@@ -372,6 +372,26 @@ mod tests {
         assert!(estimator.srtt().is_none());
         assert_eq!(estimator.rto(), ms(9_600)); // 4 x (800 + 4 x 400) (decision 9)
         assert_eq!(estimator.base_rto(), ms(9_600));
+    }
+
+    #[test]
+    fn three_seconds_after_a_lost_handshake_keep_to_floor_and_cap() {
+        let replace = |min_rto, max_rto| {
+            let mut estimator = Estimator::new(Config {
+                initial_rto: min_rto,
+                min_rto,
+                max_rto,
+                post_syn: PostSyn::Replace,
+                ..Config::RFC6298
+            })
+            .unwrap();
+            estimator.back_off();
+            estimator.begin_data_after_lost_handshake();
+            estimator.rto()
+        };
+        assert_eq!(replace(ms(2_000), ms(60_000)), ms(3_000));
+        assert_eq!(replace(ms(5_000), ms(60_000)), ms(5_000));
+        assert_eq!(replace(ms(1_000), ms(2_500)), ms(2_500));
     }
 
     #[test]
