@@ -1,1 +1,92 @@
-//! placeholder
+//! Runs the vectors of `vectors/rto.json` and `vectors/kernel.json` against `rto` and
+//! against the reference model.
+
+use conformance::{
+    model::Model,
+    subject::Rto,
+    vectors::{Subject, Vector, load},
+};
+
+/// Every miss of every step, with the vector's id.
+fn run(vectors: &[Vector], mut subject: impl FnMut(&Vector) -> Box<dyn Subject>) {
+    let mut misses = Vec::new();
+    for vector in vectors {
+        let mut subject = subject(vector);
+        for (index, step) in vector.steps.iter().enumerate() {
+            let reply = subject.apply(&step.event);
+            let view = subject.view();
+            for miss in step.expect.misses(&reply, &view, vector.tolerance_ns) {
+                misses.push(format!(
+                    "{}, step {index}: {miss}, expected {:?}",
+                    vector.id, step.expect
+                ));
+            }
+        }
+    }
+    assert!(misses.is_empty(), "{}", misses.join("\n"));
+}
+
+fn rto(vector: &Vector) -> Box<dyn Subject> {
+    Box::new(Rto::new(&vector.config).expect("vectors have legal settings"))
+}
+
+fn model(vector: &Vector) -> Box<dyn Subject> {
+    Box::new(Model::new(&vector.config))
+}
+
+#[test]
+fn rto_gives_what_the_vectors_state() {
+    run(&load("rto.json"), rto);
+}
+
+#[test]
+fn the_reference_model_gives_what_the_vectors_state() {
+    run(&load("rto.json"), model);
+}
+
+/// SRTT after each of 1,382 round trips of Linux, within its own microsecond.
+#[test]
+fn the_kernel_agrees_within_a_microsecond() {
+    let vectors = load("kernel.json");
+    let steps = vectors.iter().flat_map(|vector| &vector.steps);
+    assert_eq!(
+        steps.filter(|step| step.expect.srtt_ns.is_some()).count(),
+        1_382
+    );
+    run(&vectors, rto);
+    run(&vectors, model);
+}
+
+/// The runner itself must be able to fail: each stated value, one off, is a miss.
+#[test]
+fn a_wrong_expectation_is_a_miss() {
+    for vector in &mut load("rto.json") {
+        let mut subject = rto(vector);
+        for step in &mut vector.steps {
+            let reply = subject.apply(&step.event);
+            let wrong = 1 + vector.tolerance_ns;
+            let expect = &mut step.expect;
+            let mut altered = 0;
+            for value in [
+                &mut expect.srtt_ns,
+                &mut expect.rttvar_ns,
+                &mut expect.deadline_ns,
+            ] {
+                if let Some(Some(value)) = value {
+                    *value += 1 + wrong;
+                    altered += 1;
+                }
+            }
+            if let Some(value) = &mut expect.rto_ns {
+                *value += wrong;
+                altered += 1;
+            }
+            if let Some(value) = &mut expect.expired {
+                *value = !*value;
+                altered += 1;
+            }
+            let misses = expect.misses(&reply, &subject.view(), vector.tolerance_ns);
+            assert_eq!(misses.len(), altered, "{}: {misses:?}", vector.id);
+        }
+    }
+}

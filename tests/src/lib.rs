@@ -1,2 +1,16 @@
 //! Vectors, reference models and simulations that hold this workspace to its rules.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`vectors`] | the format of the RTO vector files and how answers are compared |
+//! | [`settings`] | an estimator's configuration in plain numbers |
+//! | [`model`] | RFC 6298 in exact rationals, without a line of `rto` |
+//! | [`subject`] | `rto` behind the same events as the model |
+//! | [`schema`] | the check of vector files against `vectors/schema.json` |
+//! | [`pair`] | two endpoints of the transport in virtual time |
+pub mod model;
 pub mod pair;
+pub mod schema;
+pub mod settings;
+pub mod subject;
+pub mod vectors;
