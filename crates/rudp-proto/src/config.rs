@@ -20,7 +20,7 @@ pub struct Config {
     /// default 1 MiB, at least one datagram (F1).
     pub receive_window: usize,
     /// How long an acknowledgement may wait for company; default 25 ms, below
-    /// the smallest RTO (L7).
+    /// the initial RTO (L7). Later RTOs know of it: it is part of each round trip.
     pub max_ack_delay: Duration,
     /// Silence after which a PING is sent; default 10 s, shorter than
     /// `idle_timeout`; `None` sends none (K1).
@@ -103,7 +103,7 @@ pub enum ConfigError {
     NoConnections,
     /// `send_buffer` or `receive_window` holds less than one datagram (F1).
     BufferTooSmall(usize),
-    /// `max_ack_delay` is not below the smallest RTO (L7).
+    /// `max_ack_delay` is not below the initial RTO (L7).
     AckDelay(Duration),
     /// `idle_timeout` is below one millisecond, the unit on the wire (K2).
     IdleTimeout(Duration),
@@ -123,7 +123,7 @@ impl fmt::Display for ConfigError {
             Self::AckDelay(delay) => {
                 write!(
                     f,
-                    "max_ack_delay {delay:?} is not below the smallest RTO (L7)"
+                    "max_ack_delay {delay:?} is not below the initial RTO (L7)"
                 )
             }
             Self::IdleTimeout(timeout) => {

@@ -1,4 +1,4 @@
-//! How much may be in flight: NewReno (RFC 5681, RFC 6582), counted in bytes.
+//! How much may be in flight: NewReno (RFC 5681, RFC 6582), counted in bytes (L10).
 
 use crate::wire::MAX_DATAGRAM;
 

@@ -38,7 +38,7 @@ pub(crate) struct SendStream {
     limit: u64,
     fin: Fin,
     acked_bytes: u64,
-    /// A write was cut short: the application waits for room.
+    /// A write was cut short: the application waits for room (F6).
     starved: bool,
 }
 

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-/// What a connection counted since it began. "Packets" are Data packets;
-/// "bytes" are UDP payload unless named otherwise.
+/// What a connection counted since it began. "Bytes" are UDP payload unless named
+/// otherwise.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Round trips measured and accepted.
@@ -20,15 +20,15 @@ pub struct Stats {
     pub timeouts: u64,
     /// Times at which packets were declared lost by later acknowledged ones.
     pub fast_retransmits: u64,
-    /// Datagrams sent.
+    /// Datagrams sent, Hellos included.
     pub packets_sent: u64,
-    /// Datagrams received, duplicates included.
+    /// Data packets received, duplicates included.
     pub packets_received: u64,
     /// Data packets received again, and ignored.
     pub duplicates: u64,
     /// Bytes sent on the wire.
     pub bytes_sent: u64,
-    /// Bytes received from the wire.
+    /// Bytes of Data packets received from the wire.
     pub bytes_received: u64,
     /// Stream bytes sent, repetitions included.
     pub stream_bytes_sent: u64,

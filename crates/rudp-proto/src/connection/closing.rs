@@ -131,6 +131,7 @@ impl Connection {
         if self.is_over() {
             return;
         }
+        self.settings = Delivery::Unneeded; // who closes has seen them
         let said = CloseReason::Peer {
             code,
             reason: reason.into(),
@@ -232,6 +233,8 @@ impl Connection {
         self.events.closed = Some(reason);
         self.send.give_up();
         self.recv.give_up();
+        self.ping_due = false;
+        self.probe_due = false;
         let linger = self.flight.timer().estimator().rto().saturating_mul(3);
         let until = self.now.saturating_add(linger.min(self.idle_timeout));
         self.phase = Phase::Lingering { until };

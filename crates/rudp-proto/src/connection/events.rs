@@ -1,5 +1,5 @@
 //! Events until the host fetches them: at most one of each kind, and a bounded
-//! number of traces.
+//! number of traces (K9).
 
 use alloc::collections::VecDeque;
 

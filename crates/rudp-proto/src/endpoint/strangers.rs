@@ -10,7 +10,7 @@ use super::{Endpoint, count};
 use crate::Connection;
 use crate::wire::{Cookie, Packet, Params, RESET_LEN};
 
-/// Answers that wait to be sent; more are dropped.
+/// Answers that wait to be sent; more are dropped (K9).
 const MAX_ANSWERS: usize = 256;
 
 #[derive(Debug, Default)]
