@@ -130,8 +130,8 @@ impl Estimator {
         outcome
     }
 
-    /// Doubles the RTO, up to the cap (5.5-1), (2.5-1); clears the estimate when this is
-    /// the back-off that [`Config::clear_after`] names (5-N2).
+    /// Doubles the RTO, the initial one too (2.1-2), up to the cap (5.5-1), (2.5-1); clears
+    /// the estimate when this is the back-off that [`Config::clear_after`] names (5-N2).
     pub fn back_off(&mut self) {
         let state = &mut self.state;
         state.rto_ns = state.rto_ns.saturating_mul(2).min(self.params.max_ns);
@@ -215,7 +215,8 @@ impl Estimator {
         match self.state.estimate {
             Estimate::None => self.params.initial_ns,
             Estimate::Cleared => self.state.rto_ns,
-            // The floor comes before any doubling (2.4-1), (decision 4).
+            // The floor comes before any doubling (2.4-1), (decision 4); the cap holds
+            // here and after each doubling (2.5-1), (decision 5).
             Estimate::Exact | Estimate::Rounded => self
                 .raw_rto_ns()
                 .max(self.params.min_ns)

@@ -166,7 +166,7 @@ impl RetransmitTimer {
     /// nothing. A late call is one expiry.
     #[must_use]
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Expiry> {
-        self.schedule.deadline.filter(|deadline| *deadline <= now)?; // (decision 17)
+        self.schedule.deadline.filter(|deadline| *deadline <= now)?; // (5-1), (decision 17)
         let rto = self.estimator.rto();
         self.estimator.back_off();
         if self.schedule.handshake == Handshake::Waiting {
