@@ -1,1 +1,479 @@
-//! placeholder
+//! The tokio driver in virtual time: hours pass at once, and every instant is known.
+
+mod support;
+
+use grpc_backoff::{
+    AttemptId, AttemptReport, Config, Error, Failure, Limit, Outcome, Reconnector, State, Status,
+};
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use support::{middle, ms, ns, s};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+
+#[expect(clippy::disallowed_methods, reason = "the paused clock of these tests")]
+fn virtual_now() -> Instant {
+    Instant::now()
+}
+
+type Reports = Arc<Mutex<Vec<AttemptReport>>>;
+
+/// What the server does, attempt by attempt; the last entry repeats.
+#[derive(Clone, Copy)]
+enum Server {
+    Refuses,
+    RefusesAfter(Duration),
+    RefusesForGood,
+    Hangs,
+    AcceptsAfter(Duration),
+}
+
+type Dialled = Result<&'static str, Failure<&'static str>>;
+
+async fn dial(server: Server) -> Dialled {
+    match server {
+        Server::Refuses => Err(Failure::Retry("refused")),
+        Server::RefusesAfter(delay) => {
+            sleep(delay).await;
+            Err(Failure::Retry("refused"))
+        }
+        Server::RefusesForGood => Err(Failure::Final("not allowed")),
+        Server::Hangs => pending().await,
+        Server::AcceptsAfter(delay) => {
+            sleep(delay).await;
+            Ok("connection")
+        }
+    }
+}
+
+type Dial = Box<dyn FnMut(AttemptId) -> Pin<Box<dyn Future<Output = Dialled> + Send>> + Send>;
+
+/// A reconnector to this server with middle draws, and what it reports.
+fn client<const N: usize>(config: Config, script: [Server; N]) -> (Reconnector<Dial>, Reports) {
+    let reports = Reports::default();
+    let observed = Arc::clone(&reports);
+    let dial: Dial = Box::new(move |attempt| {
+        let nth = usize::try_from(attempt.get()).expect("few attempts");
+        Box::pin(dial(script[nth.min(N - 1)]))
+    });
+    let client = Reconnector::new(config, dial)
+        .expect("valid")
+        .with_draws(middle)
+        .on_attempt(move |report| observed.lock().expect("sound").push(report.clone()));
+    (client, reports)
+}
+
+fn limited(attempts: u32) -> Config {
+    let mut config = Config::GRPC;
+    config.max_attempts = attempts.try_into().ok();
+    config
+}
+
+fn since(epoch: Instant, reports: &Reports) -> Vec<Duration> {
+    let reports = reports.lock().expect("sound");
+    reports
+        .iter()
+        .map(|report| report.started_at - epoch)
+        .collect()
+}
+
+fn outcomes(reports: &Reports) -> Vec<Outcome> {
+    let reports = reports.lock().expect("sound");
+    reports
+        .iter()
+        .map(|report| report.outcome.clone())
+        .collect()
+}
+
+/// Tokio's timer ticks each millisecond, so every start may be one later than planned.
+fn assert_close(actual: &[Duration], planned: &[Duration]) {
+    assert_eq!(actual.len(), planned.len());
+    for (n, (actual, planned)) in (0..).zip(actual.iter().zip(planned)) {
+        let late = actual
+            .checked_sub(*planned)
+            .unwrap_or_else(|| panic!("start {n} is early"));
+        assert!(late <= ms(n), "start {n}: {actual:?}, planned {planned:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_is_dialled_at_the_documents_instants() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(limited(14), [Server::Refuses]);
+    let error = client.connect().await.expect_err("it never accepts");
+    let last_failure = Some("refused".into());
+    assert_eq!(
+        error,
+        Error::GaveUp {
+            limit: Limit::Attempts,
+            failures: 14,
+            last_failure
+        }
+    );
+
+    let planned = [
+        0,
+        1_000_000_000,
+        2_600_000_000,
+        5_160_000_000,
+        9_256_000_000,
+        15_809_600_000,
+        26_295_360_000,
+        43_072_576_000,
+        69_916_121_600,
+        112_865_794_560,
+        181_585_271_296,
+        291_536_434_073,
+        411_536_434_073,
+        531_536_434_073,
+    ];
+    assert_close(&since(epoch, &reports), &planned.map(ns));
+    for pair in reports.lock().expect("sound").windows(2) {
+        assert_eq!(
+            pair[1].due_at,
+            pair[0].started_at + pair[0].backoff,
+            "planned by the delay"
+        );
+        assert!(pair[1].started_at - pair[1].due_at < ms(1), "and kept");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_black_hole_gives_the_golden_table() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(limited(11), [Server::Hangs]);
+    assert!(matches!(client.connect().await, Err(Error::GaveUp { .. })));
+    let planned = [
+        0,
+        20_000_000_000,
+        40_000_000_000,
+        60_000_000_000,
+        80_000_000_000,
+        100_000_000_000,
+        120_000_000_000,
+        140_000_000_000,
+        166_843_545_600,
+        209_793_218_560,
+        278_512_695_296,
+    ];
+    assert_close(&since(epoch, &reports), &planned.map(ns));
+    assert_eq!(outcomes(&reports), vec![Outcome::TimedOut; 11]);
+    let reports = reports.lock().expect("sound");
+    assert!(
+        reports
+            .windows(2)
+            .all(|pair| pair[1].started_at == pair[0].ended_at),
+        "always connecting"
+    );
+}
+
+/// (S5) The connect deadline drops the future that connects, however it is stuck.
+#[tokio::test(start_paused = true)]
+async fn the_connect_deadline_drops_the_attempt() {
+    struct Dropped(Arc<AtomicUsize>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (dropped, begun) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counters = (Arc::clone(&dropped), Arc::clone(&begun));
+    let mut client = Reconnector::new(Config::GRPC, move |_| {
+        let in_flight =
+            counters.1.fetch_add(1, Ordering::Relaxed) - counters.0.load(Ordering::Relaxed);
+        assert_eq!(in_flight, 0, "never two at once");
+        let guard = Dropped(Arc::clone(&counters.0));
+        async move {
+            pending::<()>().await;
+            drop(guard);
+            Ok::<(), Failure<&str>>(())
+        }
+    })
+    .expect("valid");
+    assert!(timeout(ms(19_990), client.connect()).await.is_err());
+    assert_eq!(
+        (
+            begun.load(Ordering::Relaxed),
+            dropped.load(Ordering::Relaxed)
+        ),
+        (1, 1),
+        "with our future"
+    );
+    assert!(timeout(s(30), client.connect()).await.is_err());
+    assert_eq!(
+        (
+            begun.load(Ordering::Relaxed),
+            dropped.load(Ordering::Relaxed)
+        ),
+        (3, 3)
+    );
+}
+
+/// (C3) A caller that waits keeps its own deadline; one that does not reads the state.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_c3_waiting_callers_keep_their_deadline_and_others_see_the_failure() {
+    let epoch = virtual_now();
+    let (mut client, _) = client(Config::GRPC, [Server::Refuses]);
+    let watch = client.watch();
+    assert!(timeout(s(2), client.connect()).await.is_err());
+    assert_eq!(epoch.elapsed(), s(2));
+
+    let status = watch.borrow().clone();
+    assert!(
+        matches!(status.state, State::TransientFailure { .. }),
+        "fail fast: {status:?}"
+    );
+    assert_eq!(
+        (status.failures, status.last_failure.as_deref()),
+        (2, Some("refused"))
+    );
+    assert_eq!(status.next_attempt_at, None, "nobody wants one now");
+    assert_eq!(
+        client.explain().to_string(),
+        "TRANSIENT_FAILURE after 2 failures; no connection wanted"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_future_in_a_wait_loses_no_backoff() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(Config::GRPC, [Server::Refuses]);
+    for _ in 0..100 {
+        assert!(timeout(ms(90), client.connect()).await.is_err());
+    }
+    // 9 s: a loop that gives up early and calls again dials no more than one that waits.
+    assert_close(&since(epoch, &reports), &[0, 1_000, 2_600, 5_160].map(ms));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_an_attempt_counts_as_cancelled_and_stays_spaced() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(Config::GRPC, [Server::Hangs]);
+    for _ in 0..5 {
+        assert!(timeout(ms(500), client.connect()).await.is_err());
+    }
+    assert_eq!(outcomes(&reports), vec![Outcome::Cancelled; 3]);
+    assert_close(&since(epoch, &reports), &[0, 1_000, 2_000].map(ms));
+    assert_eq!(client.snapshot().failures, 0, "neither success nor failure");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_final_error_is_not_retried_and_its_wait_still_counts() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(
+        Config::GRPC,
+        [
+            Server::Refuses,
+            Server::RefusesForGood,
+            Server::AcceptsAfter(ms(0)),
+        ],
+    );
+    assert_eq!(client.connect().await, Err(Error::Refused("not allowed")));
+    assert_eq!(epoch.elapsed(), s(1));
+    assert_eq!(
+        client.connect().await,
+        Ok("connection"),
+        "asked again, it goes on"
+    );
+    assert_close(&since(epoch, &reports), &[0, 1_000, 2_600].map(ms));
+    let refused = Outcome::Refused("not allowed".into());
+    assert_eq!(
+        outcomes(&reports),
+        [
+            Outcome::Failed("refused".into()),
+            refused,
+            Outcome::Connected
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_is_followed_at_once_by_a_new_run() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(
+        Config::GRPC,
+        [
+            Server::Refuses,
+            Server::Refuses,
+            Server::AcceptsAfter(ms(10)),
+            Server::Refuses,
+            Server::AcceptsAfter(ms(0)),
+        ],
+    );
+    let watch = client.watch();
+    assert_eq!(client.connect().await, Ok("connection"));
+    assert!(matches!(watch.borrow().state, State::Ready { .. }));
+    assert_eq!(watch.borrow().last_failure, None);
+    sleep(s(60)).await;
+    client.lost();
+    assert_eq!(watch.borrow().state, State::Idle);
+    assert_eq!(client.connect().await, Ok("connection"));
+    assert_close(
+        &since(epoch, &reports),
+        &[0, 1_000, 2_600, 62_610, 63_610].map(ms),
+    );
+}
+
+/// (D9) Without `lost`, calling again says that the connection is gone; a server that accepts
+/// and drops is still dialled once a second.
+#[tokio::test(start_paused = true)]
+async fn a_flapping_server_is_dialled_once_a_second() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(Config::GRPC, [Server::AcceptsAfter(ms(0))]);
+    for _ in 0..50 {
+        assert_eq!(client.connect().await, Ok("connection"));
+    }
+    let planned: Vec<_> = (0..50).map(s).collect();
+    assert_close(&since(epoch, &reports), &planned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_watch_shows_the_states_in_order() {
+    let (mut client, _) = client(
+        Config::GRPC,
+        [
+            Server::RefusesAfter(ms(5)),
+            Server::Hangs,
+            Server::AcceptsAfter(ms(5)),
+        ],
+    );
+    let mut watch = client.watch();
+    let seen = Arc::new(Mutex::new(vec![name(&watch.borrow())]));
+    let record = Arc::clone(&seen);
+    let watcher = tokio::spawn(async move {
+        while watch.changed().await.is_ok() {
+            let name = name(&watch.borrow_and_update());
+            record.lock().expect("sound").push(name);
+        }
+    });
+    assert_eq!(client.connect().await, Ok("connection"));
+    sleep(ms(1)).await;
+    client.lost();
+    sleep(ms(1)).await;
+    client.shutdown();
+    drop(client);
+    watcher.await.expect("no panic");
+
+    // The wait of zero after the second attempt is over before a watcher can look.
+    let expected = [
+        "Idle",
+        "Connecting 0",
+        "TransientFailure",
+        "Connecting 1",
+        "Connecting 2",
+        "Ready 2",
+        "Idle",
+        "Shutdown",
+    ];
+    assert_eq!(*seen.lock().expect("sound"), expected);
+}
+
+fn name(status: &Status) -> String {
+    match status.state {
+        State::Idle => "Idle".into(),
+        State::Connecting { attempt, .. } => format!("Connecting {}", attempt.get()),
+        State::Ready { attempt, .. } => format!("Ready {}", attempt.get()),
+        State::TransientFailure { .. } => {
+            assert!(status.next_attempt_at.is_some_and(|at| at > virtual_now()));
+            "TransientFailure".into()
+        }
+        State::GaveUp { .. } => "GaveUp".into(),
+        State::Shutdown => "Shutdown".into(),
+    }
+}
+
+/// (C4) When the network is back: drop the future, reset, connect at once.
+#[tokio::test(start_paused = true)]
+async fn a_reset_ends_the_wait() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(
+        Config::GRPC,
+        [
+            Server::Refuses,
+            Server::Refuses,
+            Server::Refuses,
+            Server::Refuses,
+            Server::Refuses,
+            Server::AcceptsAfter(ms(0)),
+        ],
+    );
+    let network_is_back = Arc::new(Notify::new());
+    let notifier = Arc::clone(&network_is_back);
+    tokio::spawn(async move {
+        sleep(s(10)).await;
+        notifier.notify_one();
+    });
+    let connected = loop {
+        tokio::select! {
+            connected = client.connect() => break connected,
+            () = network_is_back.notified() => client.reset(),
+        }
+    };
+    assert_eq!(connected, Ok("connection"));
+    assert_close(
+        &since(epoch, &reports),
+        &[0, 1_000, 2_600, 5_160, 9_256, 10_000].map(ms),
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_shutdown_nothing_connects() {
+    let (mut client, reports) = client(Config::GRPC, [Server::AcceptsAfter(ms(0))]);
+    client.shutdown();
+    assert_eq!(client.connect().await, Err(Error::Shutdown));
+    client.reset();
+    assert_eq!(client.connect().await, Err(Error::Shutdown));
+    assert_eq!(outcomes(&reports), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_program_waits_what_is_left() {
+    let (mut client, _) = client(Config::GRPC, [Server::Refuses]);
+    assert!(timeout(s(6), client.connect()).await.is_err()); // at 5.16 s the fourth failure
+    let snapshot = client.snapshot();
+    drop(client);
+
+    let epoch = virtual_now();
+    let mut client = Reconnector::restore(Config::GRPC, snapshot, |_| {
+        dial(Server::AcceptsAfter(ms(0)))
+    })
+    .expect("valid");
+    assert_eq!(client.connect().await, Ok("connection"));
+    let left = ms(9_256 - 6_000);
+    assert!(
+        (left..left + ms(5)).contains(&epoch.elapsed()),
+        "{:?}",
+        epoch.elapsed()
+    );
+}
+
+/// (B4) Each client has a generator of its own, seeded by the operating system; only a seed
+/// makes two alike.
+#[tokio::test(start_paused = true)]
+async fn every_client_draws_its_own_delays() {
+    async fn first_delay(seed: Option<u64>) -> Duration {
+        let delay = Arc::new(Mutex::new(Duration::ZERO));
+        let observed = Arc::clone(&delay);
+        let client = Reconnector::new(limited(1), |_| dial(Server::Refuses)).expect("valid");
+        let client = match seed {
+            Some(seed) => client.with_seed(seed),
+            None => client,
+        };
+        let mut client =
+            client.on_attempt(move |report| *observed.lock().expect("sound") = report.backoff);
+        assert!(client.connect().await.is_err());
+        let delay = *delay.lock().expect("sound");
+        assert!((ms(800)..=ms(1_200)).contains(&delay), "{delay:?}");
+        delay
+    }
+    let mut delays = std::collections::HashSet::new();
+    for _ in 0..1_000 {
+        delays.insert(first_delay(None).await);
+    }
+    assert!(delays.len() >= 999, "{}", delays.len());
+    assert_eq!(first_delay(Some(7)).await, first_delay(Some(7)).await);
+    assert_ne!(first_delay(Some(7)).await, first_delay(Some(8)).await);
+}

@@ -77,7 +77,8 @@ pub enum FlapGuard {
 }
 
 impl Config {
-    /// The document's values and this project's decisions.
+    /// The document's values (S2) and this project's decisions. The two ratios are exact, so
+    /// every platform gives the same delays to the nanosecond (D4).
     pub const GRPC: Self = Self {
         initial_backoff: Duration::from_secs(1),
         multiplier: Ratio::new(8, 5),

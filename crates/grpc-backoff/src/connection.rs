@@ -1,9 +1,12 @@
 use crate::{
-    Abort, Action, AttemptId, Config, ConfigError, FirstDelay, FlapGuard, Limit, Reset, Schedule,
-    Snapshot, Start, State, Timing, Verdict,
+    Abort, Action, AttemptId, Config, ConfigError, Limit, Reset, Schedule, Snapshot, State, Verdict,
 };
 use backoff_policy::Series;
 use core::time::Duration;
+
+mod spacing;
+#[cfg(test)]
+mod tests;
 
 /// One connection to one server: it says when to dial, you dial.
 ///
@@ -26,6 +29,8 @@ pub struct Connection {
     wanted_since: Option<Duration>,
     /// Failures in a row, for people and for `max_attempts`.
     failures: u32,
+    /// The series has restarted since the latest attempt started (D5).
+    restarted: bool,
     /// Attempts started so far: the latest has the id `attempts - 1`.
     attempts: u64,
 }
@@ -57,8 +62,6 @@ enum Phase {
 struct Attempt {
     started_at: Duration,
     draw: u64,
-    /// The series was restarted while this attempt was in flight (D5).
-    restarted: bool,
 }
 
 impl Connection {
@@ -79,6 +82,7 @@ impl Connection {
                 series: None,
                 wanted_since: None,
                 failures: 0,
+                restarted: false,
                 attempts: 0,
             }),
         }
@@ -106,7 +110,7 @@ impl Connection {
 
     // ---- What the application wants ----
 
-    /// Wants a connection: the first attempt of a run starts at once (S4, S14), any other when
+    /// Wants a connection: the first attempt of a run starts at once (S4) (S14), any other when
     /// its wait is over. Says nothing new while one is wanted or there, or after an end.
     pub fn connect(&mut self, now: Duration) {
         if let Phase::Idle { .. } | Phase::TransientFailure { .. } = self.phase {
@@ -123,8 +127,7 @@ impl Connection {
         let Phase::Connecting { attempt, .. } = self.phase else {
             return None;
         };
-        let (delay, _) = self.drawn(attempt.draw);
-        let not_before = self.next_start(now, attempt, delay);
+        let not_before = self.next_start(now, attempt);
         self.phase = Phase::Idle { not_before };
         Some(self.abort())
     }
@@ -135,11 +138,8 @@ impl Connection {
         self.restart_series(now);
         match &mut self.phase {
             Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => *at = now,
-            Phase::Connecting { attempt, .. } | Phase::Ready { attempt, .. } => {
-                attempt.restarted = true;
-            }
             Phase::GaveUp(_) => self.phase = Phase::Idle { not_before: now },
-            Phase::Shutdown => {}
+            Phase::Connecting { .. } | Phase::Ready { .. } | Phase::Shutdown => {}
         }
     }
 
@@ -322,9 +322,7 @@ impl Connection {
         let mut rest = self.clone();
         let next_start = match self.phase {
             Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => at,
-            Phase::Connecting { attempt, .. } => {
-                self.next_start(now, attempt, self.drawn(attempt.draw).0)
-            }
+            Phase::Connecting { attempt, .. } => self.next_start(now, attempt),
             Phase::Ready { attempt, since } => rest.lose(now, attempt, since),
             Phase::GaveUp(_) | Phase::Shutdown => now,
         };
@@ -333,114 +331,6 @@ impl Connection {
             backoff: rest.series.map(|series| series.current()),
             wait: next_start.saturating_sub(now),
         }
-    }
-
-    // ---- Inside ----
-
-    /// The delay that this draw gives at the series' place, and the place after it. Jitter is
-    /// around the value before jitter, which alone is capped and carried on (S7, S8).
-    fn drawn(&self, draw: u64) -> (Duration, Series) {
-        let mut series = self.series.unwrap_or_else(|| Series::new(&self.schedule));
-        let delay = series.next(&self.schedule, draw);
-        match (self.series, self.config.first_delay) {
-            (None, FirstDelay::Exact) => (self.config.initial_backoff, series), // (D1)
-            _ => (delay, series),
-        }
-    }
-
-    fn start(&mut self, now: Duration, due_at: Duration, draw: u64) -> Start {
-        let (backoff, _) = self.drawn(draw);
-        let timeout = backoff.max(self.config.min_connect_timeout);
-        let deadline = now.saturating_add(timeout); // (S5)
-        let deadline = self
-            .give_up_at()
-            .map_or(deadline, |limit| deadline.min(limit));
-        let attempt = Attempt {
-            started_at: now,
-            draw,
-            restarted: false,
-        };
-        self.attempts = self.attempts.saturating_add(1);
-        self.phase = Phase::Connecting { attempt, deadline };
-        Start {
-            attempt: self.latest(),
-            due_at,
-            deadline,
-            backoff,
-        }
-    }
-
-    /// The earliest start after an attempt that ended now without a success.
-    fn next_start(&self, now: Duration, attempt: Attempt, delay: Duration) -> Duration {
-        let from = match self.config.timing {
-            _ if attempt.restarted => return now,    // (D5)
-            Timing::FromStart => attempt.started_at, // (S3)
-            Timing::FromFailure => now,              // (D2)
-        };
-        from.saturating_add(delay).max(now) // (S6)
-    }
-
-    /// Moves the series on after the latest attempt, and gives the earliest next start.
-    fn back_off(&mut self, now: Duration, attempt: Attempt) -> Duration {
-        let (delay, after) = self.drawn(attempt.draw);
-        if !attempt.restarted {
-            self.series = Some(after);
-        }
-        self.next_start(now, attempt, delay)
-    }
-
-    fn fail(&mut self, now: Duration, attempt: Attempt) {
-        self.failures = self.failures.saturating_add(1);
-        let until = self.back_off(now, attempt);
-        let max_attempts = self.config.max_attempts;
-        if max_attempts.is_some_and(|limit| limit.get() <= self.failures) {
-            self.give_up(Limit::Attempts);
-        } else if self.give_up_at().is_some_and(|limit| limit <= until) {
-            self.give_up(Limit::Elapsed); // a wait that cannot fit ends now
-        } else {
-            self.phase = Phase::TransientFailure { until }; // (C1)
-        }
-    }
-
-    /// Ends a READY connection and gives the earliest next start (D9).
-    fn lose(&mut self, now: Duration, attempt: Attempt, since: Duration) -> Duration {
-        let stable = match self.config.reset {
-            Reset::OnSettings => true,
-            Reset::AfterStable(_) if attempt.restarted => true,
-            Reset::AfterStable(time) => now.saturating_sub(since) >= time,
-        };
-        if !stable {
-            return self.back_off(now, attempt);
-        }
-        self.clear_failures();
-        let (first_delay, _) = self.drawn(attempt.draw);
-        match self.config.flap_guard {
-            FlapGuard::On => attempt.started_at.saturating_add(first_delay),
-            FlapGuard::Off => now, // (S14)
-        }
-    }
-
-    fn clear_failures(&mut self) {
-        self.series = None;
-        self.failures = 0;
-    }
-
-    fn restart_series(&mut self, now: Duration) {
-        self.clear_failures();
-        if let Some(since) = &mut self.wanted_since {
-            *since = now;
-        }
-    }
-
-    fn give_up(&mut self, limit: Limit) {
-        self.phase = Phase::GaveUp(limit);
-        self.wanted_since = None;
-    }
-
-    /// When wanting a connection in vain ends (D11).
-    fn give_up_at(&self) -> Option<Duration> {
-        let since = self.wanted_since?;
-        Some(since.saturating_add(self.config.max_elapsed?))
     }
 
     const fn has_connection(&self) -> bool {

@@ -1,7 +1,7 @@
 mod driver;
 mod report;
 
-use crate::{Config, ConfigError, Connection, Snapshot};
+use crate::{AttemptId, Config, ConfigError, Connection, Snapshot};
 use core::fmt;
 use core::time::Duration;
 use driver::{Driver, Wanting};
@@ -13,8 +13,6 @@ use tokio::sync::watch;
 use tokio::time::timeout_at;
 
 pub use report::{AttemptReport, Error, Failure, Outcome, Status};
-
-use crate::AttemptId;
 
 /// Connects again and again, as often as the gRPC connection backoff allows and no more.
 ///
@@ -69,7 +67,10 @@ impl<F> Reconnector<F> {
     /// # Errors
     ///
     /// A config that makes no sense is refused, see [`ConfigError`] (D3).
-    pub fn new(config: Config, dial: F) -> Result<Self, ConfigError> {
+    pub fn new<Fut>(config: Config, dial: F) -> Result<Self, ConfigError>
+    where
+        F: FnMut(AttemptId) -> Fut,
+    {
         Ok(Self::drive(Connection::new(config)?, dial))
     }
 
@@ -79,7 +80,10 @@ impl<F> Reconnector<F> {
     /// # Errors
     ///
     /// As [`new`](Self::new).
-    pub fn restore(config: Config, snapshot: Snapshot, dial: F) -> Result<Self, ConfigError> {
+    pub fn restore<Fut>(config: Config, snapshot: Snapshot, dial: F) -> Result<Self, ConfigError>
+    where
+        F: FnMut(AttemptId) -> Fut,
+    {
         let machine = Connection::restore(config, Duration::ZERO, snapshot)?;
         Ok(Self::drive(machine, dial))
     }

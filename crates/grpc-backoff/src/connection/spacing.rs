@@ -1,0 +1,117 @@
+//! The arithmetic of the machine: how an attempt's end decides when the next one may start.
+
+use super::{Attempt, Connection, Phase};
+use crate::{FirstDelay, FlapGuard, Limit, Reset, Start, Timing};
+use backoff_policy::Series;
+use core::time::Duration;
+
+impl Connection {
+    /// The delay that this draw gives at the series' place, and the place after it. Jitter is
+    /// around the value before jitter (S7), which alone is capped and carried on (S8).
+    pub(super) fn drawn(&self, draw: u64) -> (Duration, Series) {
+        let mut series = self.series.unwrap_or_else(|| Series::new(&self.schedule));
+        let delay = series.next(&self.schedule, draw);
+        match (self.series, self.config.first_delay) {
+            (None, FirstDelay::Exact) => (self.config.initial_backoff, series), // (D1)
+            _ => (delay, series),
+        }
+    }
+
+    pub(super) fn start(&mut self, now: Duration, due_at: Duration, draw: u64) -> Start {
+        let (backoff, _) = self.drawn(draw);
+        let timeout = backoff.max(self.config.min_connect_timeout);
+        let deadline = now.saturating_add(timeout); // (S5)
+        let deadline = self
+            .give_up_at()
+            .map_or(deadline, |limit| deadline.min(limit));
+        let attempt = Attempt {
+            started_at: now,
+            draw,
+        };
+        self.restarted = false;
+        self.attempts = self.attempts.saturating_add(1);
+        self.phase = Phase::Connecting { attempt, deadline };
+        Start {
+            attempt: self.latest(),
+            due_at,
+            deadline,
+            backoff,
+        }
+    }
+
+    /// The earliest start after an attempt that ended now without a success.
+    pub(super) fn next_start(&self, now: Duration, attempt: Attempt) -> Duration {
+        let (delay, _) = self.drawn(attempt.draw);
+        let from = match self.config.timing {
+            _ if self.restarted => return now,       // (D5)
+            Timing::FromStart => attempt.started_at, // (S3)
+            Timing::FromFailure => now,              // (D2)
+        };
+        from.saturating_add(delay).max(now) // (S6)
+    }
+
+    /// Moves the series on after the latest attempt, and gives the earliest next start.
+    fn back_off(&mut self, now: Duration, attempt: Attempt) -> Duration {
+        let next_start = self.next_start(now, attempt);
+        let (_, after) = self.drawn(attempt.draw);
+        if !self.restarted {
+            self.series = Some(after);
+        }
+        next_start
+    }
+
+    pub(super) fn fail(&mut self, now: Duration, attempt: Attempt) {
+        self.failures = self.failures.saturating_add(1);
+        let until = self.back_off(now, attempt);
+        let max_attempts = self.config.max_attempts;
+        if max_attempts.is_some_and(|limit| limit.get() <= self.failures) {
+            self.give_up(Limit::Attempts);
+        } else if self.give_up_at().is_some_and(|limit| limit <= until) {
+            self.give_up(Limit::Elapsed); // a wait that cannot fit ends now
+        } else {
+            self.phase = Phase::TransientFailure { until }; // (C1)
+        }
+    }
+
+    /// Ends a READY connection and gives the earliest next start (D9).
+    pub(super) fn lose(&mut self, now: Duration, attempt: Attempt, since: Duration) -> Duration {
+        let stable = match self.config.reset {
+            Reset::OnSettings => true,
+            Reset::AfterStable(_) if self.restarted => true,
+            Reset::AfterStable(time) => now.saturating_sub(since) >= time,
+        };
+        if !stable {
+            return self.back_off(now, attempt);
+        }
+        self.clear_failures();
+        let (first_delay, _) = self.drawn(attempt.draw);
+        match self.config.flap_guard {
+            FlapGuard::On => attempt.started_at.saturating_add(first_delay),
+            FlapGuard::Off => now, // (S14)
+        }
+    }
+
+    pub(super) fn clear_failures(&mut self) {
+        self.series = None;
+        self.failures = 0;
+    }
+
+    pub(super) fn restart_series(&mut self, now: Duration) {
+        self.clear_failures();
+        self.restarted = true;
+        if let Some(since) = &mut self.wanted_since {
+            *since = now;
+        }
+    }
+
+    pub(super) fn give_up(&mut self, limit: Limit) {
+        self.phase = Phase::GaveUp(limit);
+        self.wanted_since = None;
+    }
+
+    /// When wanting a connection in vain ends (D11).
+    pub(super) fn give_up_at(&self) -> Option<Duration> {
+        let since = self.wanted_since?;
+        Some(since.saturating_add(self.config.max_elapsed?))
+    }
+}

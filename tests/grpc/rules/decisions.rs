@@ -1,0 +1,452 @@
+use crate::support::{Draws, actions, fail, fail_times, lose, middle, ms, ns, s, settle, started};
+use grpc_backoff::{
+    Abort, Action, Config, ConfigError, Connection, FirstDelay, FlapGuard, Ratio, Reset, State,
+    Timing, Verdict,
+};
+use std::time::Duration;
+
+fn machine() -> Connection {
+    with(|_| {})
+}
+
+fn with(change: impl FnOnce(&mut Config)) -> Connection {
+    let mut config = Config::GRPC;
+    change(&mut config);
+    Connection::new(config).expect("valid")
+}
+
+/// The delays of the first attempts, each failing at once.
+fn delays<const N: usize>(
+    mut connection: Connection,
+    mut draw: impl FnMut() -> u64,
+) -> [Duration; N] {
+    connection.connect(s(0));
+    [(); N].map(|()| {
+        let now = connection.poll_timeout().expect("wanted");
+        let [Action::Start(start)] = actions(&mut connection, now, &mut draw)[..] else {
+            panic!("a start")
+        };
+        fail(&mut connection, now, start.attempt);
+        start.backoff
+    })
+}
+
+/// (D1) The first delay is jittered like any other; `Exact` is INITIAL, and takes its draw all
+/// the same.
+#[test]
+fn rule_grpc_d1_the_first_delay_is_jittered_unless_exact() {
+    let [low, _] = delays(machine(), || 0);
+    let [high, _] = delays(machine(), || u64::MAX);
+    assert_eq!((low, high), (ms(800), ms(1_200)));
+
+    let exact = with(|config| config.first_delay = FirstDelay::Exact);
+    let (mut one, mut other) = (Draws::Splitmix64(5), Draws::Splitmix64(5));
+    let jittered: [_; 4] = delays(machine(), || one.draw());
+    let exact: [_; 4] = delays(exact, || other.draw());
+    assert_eq!(exact[0], s(1));
+    assert_ne!(jittered[0], s(1));
+    assert_eq!(exact[1..], jittered[1..], "no draw is skipped");
+}
+
+/// (D1) After a constant delay (multiplier 1) only the first one of a series is exact.
+#[test]
+fn rule_grpc_d1_exact_means_the_first_delay_only() {
+    let constant = with(|config| {
+        config.first_delay = FirstDelay::Exact;
+        config.multiplier = Ratio::new(1, 1);
+    });
+    assert_eq!(delays(constant, || 0), [s(1), ms(800), ms(800)]);
+}
+
+/// (D2) Delays count from the attempt's start; with `FromFailure` from its failure.
+#[test]
+fn rule_grpc_d2_delays_count_from_the_start_unless_told_otherwise() {
+    for (timing, next) in [
+        (Timing::FromStart, ms(1_000)),
+        (Timing::FromFailure, ms(1_300)),
+    ] {
+        let mut connection = with(|config| config.timing = timing);
+        connection.connect(s(0));
+        let first = started(&mut connection, s(0));
+        fail(&mut connection, ms(300), first.attempt);
+        assert_eq!(connection.poll_timeout(), Some(next), "{timing:?}");
+    }
+}
+
+/// (D3) What makes no sense is refused with its value; nothing is clamped.
+#[test]
+fn rule_grpc_d3_a_senseless_config_is_refused() {
+    type Change = fn(&mut Config);
+    let cases: [(Change, &str); 9] = [
+        (|c| c.initial_backoff = s(0), "initial_backoff is zero (D3)"),
+        (
+            |c| c.max_backoff = ms(999),
+            "max_backoff 999ms is below initial_backoff 1s (D3)",
+        ),
+        (
+            |c| c.multiplier = Ratio::new(4, 5),
+            "the multiplier 4/5 is not 1 or more (B1) (D3)",
+        ),
+        (
+            |c| c.multiplier = Ratio::new(8, 0),
+            "the multiplier 8/0 is not 1 or more (B1) (D3)",
+        ),
+        (
+            |c| c.jitter = Ratio::new(6, 5),
+            "the jitter 6/5 is not in 0..=1 (B1) (D3)",
+        ),
+        (
+            |c| c.jitter = Ratio::new(0, 0),
+            "the jitter 0/0 is not in 0..=1 (B1) (D3)",
+        ),
+        (
+            |c| c.min_connect_timeout = s(0),
+            "min_connect_timeout is zero (D3)",
+        ),
+        (
+            |c| c.reset = Reset::AfterStable(s(0)),
+            "reset: AfterStable of zero; say OnSettings (D3)",
+        ),
+        (
+            |c| c.max_elapsed = Some(s(0)),
+            "max_elapsed is zero; say None for no limit (D3)",
+        ),
+    ];
+    for (change, message) in cases {
+        let mut config = Config::GRPC;
+        change(&mut config);
+        let error: ConfigError = Connection::new(config).expect_err(message);
+        assert_eq!(error.to_string(), message);
+    }
+    // Both ends of each range are fine.
+    let edge: [Change; 4] = [
+        |c| c.max_backoff = s(1),
+        |c| c.multiplier = Ratio::new(1, 1),
+        |c| c.jitter = Ratio::new(1, 1),
+        |c| c.min_connect_timeout = ns(1),
+    ];
+    for change in edge {
+        with(change);
+    }
+}
+
+/// (D3) What is legal but risky is listed.
+#[test]
+fn rule_grpc_d3_risky_settings_are_listed() {
+    let lints = |change: fn(&mut Config)| {
+        let mut config = Config::GRPC;
+        change(&mut config);
+        config
+            .lint()
+            .map(|lint| lint.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(lints(|_| {}), Vec::<String>::new());
+    let faster = "connects more often than the document's value (S2, S13)";
+    assert_eq!(
+        lints(|c| c.initial_backoff = ms(999)),
+        [format!("initial_backoff {faster}")]
+    );
+    assert_eq!(
+        lints(|c| c.multiplier = Ratio::new(3, 2)),
+        [format!("multiplier {faster}")]
+    );
+    assert_eq!(
+        lints(|c| c.multiplier = Ratio::new(16, 10)),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        lints(|c| c.max_backoff = s(119)),
+        [format!("max_backoff {faster}")]
+    );
+    assert_eq!(
+        lints(|c| c.min_connect_timeout = s(19)),
+        [format!("min_connect_timeout {faster}")]
+    );
+    assert_eq!(
+        lints(|c| c.min_connect_timeout = ms(999)).len(),
+        2,
+        "short, and faster"
+    );
+    assert!(lints(|c| c.jitter = Ratio::new(0, 1))[0].contains("not dispersing"));
+    assert!(lints(|c| c.flap_guard = FlapGuard::Off)[0].contains("without a pause"));
+}
+
+/// (D4) The nominal delays are these integers on every platform, the eleventh rounded down.
+#[test]
+fn rule_grpc_d4_nominal_delays_are_exact_integers() {
+    let nominal = [
+        1_000_000_000,
+        1_600_000_000,
+        2_560_000_000,
+        4_096_000_000,
+        6_553_600_000,
+        10_485_760_000,
+        16_777_216_000,
+        26_843_545_600,
+        42_949_672_960,
+        68_719_476_736,
+        109_951_162_777,
+        120_000_000_000,
+        120_000_000_000,
+    ];
+    assert_eq!(delays(machine(), middle), nominal.map(ns));
+}
+
+/// (D5) After a reset in flight a failure is followed at once, by the first delay again.
+#[test]
+fn rule_grpc_d5_a_reset_in_flight_restarts_the_series() {
+    for timing in [Timing::FromStart, Timing::FromFailure] {
+        let mut connection = with(|config| config.timing = timing);
+        fail_times(&mut connection, 9);
+        let now = connection.poll_timeout().expect("wanted");
+        let tenth = started(&mut connection, now);
+        connection.reset(now + s(1));
+        assert_eq!(
+            connection.poll_timeout(),
+            Some(tenth.deadline),
+            "it goes on as before"
+        );
+        fail(&mut connection, now + s(2), tenth.attempt);
+        let next = started(&mut connection, now + s(2));
+        assert_eq!(next.backoff, s(1), "{timing:?}");
+        fail(&mut connection, now + s(2), next.attempt);
+        assert_eq!(
+            connection.poll_timeout(),
+            Some(now + s(3)),
+            "the reset counted once"
+        );
+    }
+}
+
+/// (D6) One outcome per attempt: a late one changes nothing, and says to close that connection.
+#[test]
+fn rule_grpc_d6_a_late_outcome_changes_nothing() {
+    let mut connection = machine();
+    connection.connect(s(0));
+    let first = started(&mut connection, s(0));
+    let second = started(&mut connection, first.deadline);
+    assert!(first.attempt < second.attempt);
+
+    let before = (
+        connection.state(),
+        connection.failures(),
+        connection.poll_timeout(),
+    );
+    let now = first.deadline + s(1);
+    for verdict in [
+        connection.handle_settings(now, first.attempt),
+        connection.handle_failed(now, first.attempt),
+        connection.handle_lost(now, first.attempt),
+        connection.handle_lost(now, second.attempt), // it was never READY
+    ] {
+        assert_eq!(verdict, Verdict::Stale);
+    }
+    assert_eq!(
+        (
+            connection.state(),
+            connection.failures(),
+            connection.poll_timeout()
+        ),
+        before
+    );
+
+    settle(&mut connection, now, second.attempt);
+    assert_eq!(
+        connection.handle_failed(now, second.attempt),
+        Verdict::Stale,
+        "it had its outcome"
+    );
+    assert!(matches!(connection.state(), State::Ready { .. }));
+}
+
+/// (D6) SETTINGS counts until the machine has asked to abort, even past the deadline.
+#[test]
+fn rule_grpc_d6_an_attempt_lives_until_it_is_aborted() {
+    let mut connection = machine();
+    connection.connect(s(0));
+    let first = started(&mut connection, s(0));
+    settle(&mut connection, first.deadline + s(5), first.attempt);
+    assert_eq!(actions(&mut connection, s(100), middle), []);
+}
+
+/// (D7) From any failure a new start follows within 1.2 x 120 s, and never two are in flight.
+#[test]
+fn rule_grpc_d7_a_start_follows_every_failure_within_144_seconds() {
+    let mut connection = machine();
+    connection.connect(s(0));
+    let mut failed_at = s(0);
+    for _ in 0..50 {
+        let now = connection
+            .poll_timeout()
+            .expect("CONNECTING and TRANSIENT_FAILURE have a deadline");
+        assert!(now - failed_at <= s(144));
+        let [Action::Start(start)] = actions(&mut connection, now, || u64::MAX)[..] else {
+            panic!("a start")
+        };
+        assert!(connection.poll_timeout().is_some());
+        connection.connect(now); // wanting twice starts nothing
+        assert_eq!(actions(&mut connection, now, middle), []);
+        failed_at = now + ms(10);
+        fail(&mut connection, failed_at, start.attempt);
+    }
+}
+
+/// (D8) Withdrawn, the wait still counts: wanting again before its end does not shorten it, and
+/// after its end starts at once.
+#[test]
+fn rule_grpc_d8_a_withdrawn_wait_still_counts() {
+    for wanted_again in [ms(100), ms(900), s(1), s(30)] {
+        let mut connection = machine();
+        fail_times(&mut connection, 1);
+        assert_eq!(connection.withdraw(ms(50)), None);
+        for now in [ms(60), wanted_again] {
+            assert_eq!(
+                actions(&mut connection, now, middle),
+                [],
+                "nobody wants one"
+            );
+        }
+        connection.connect(wanted_again);
+        let expected = wanted_again.max(s(1));
+        assert_eq!(connection.poll_timeout(), Some(expected));
+        assert_eq!(
+            started(&mut connection, expected).backoff,
+            ns(1_600_000_000),
+            "the series goes on"
+        );
+    }
+}
+
+/// (D9) A server that accepts and drops at once is dialled a first delay after the last start.
+#[test]
+fn rule_grpc_d9_a_flapping_server_sees_one_connection_a_second() {
+    let mut connection = machine();
+    fail_times(&mut connection, 8);
+    let mut now = connection.poll_timeout().expect("wanted");
+    for _ in 0..20 {
+        // It is a jittered INITIAL, however large the attempt's own delay.
+        let [Action::Start(start)] = actions(&mut connection, now, || 0)[..] else {
+            panic!("a start")
+        };
+        settle(&mut connection, now, start.attempt);
+        lose(&mut connection, now + ms(1), start.attempt);
+        connection.connect(now + ms(1));
+        assert_eq!(connection.poll_timeout(), Some(now + ms(800)));
+        now += ms(800);
+    }
+}
+
+/// (D9) `AfterStable`: only a connection that stayed up resets the series; one lost sooner
+/// leaves it where a failure would.
+#[test]
+fn rule_grpc_d9_after_stable_resets_only_after_that_time() {
+    for (up, next_backoff) in [(s(30) - ns(1), ns(4_096_000_000)), (s(30), s(1))] {
+        let mut connection = with(|config| config.reset = Reset::AfterStable(s(30)));
+        fail_times(&mut connection, 2);
+        let now = connection.poll_timeout().expect("wanted");
+        let third = started(&mut connection, now);
+        settle(&mut connection, now, third.attempt);
+        lose(&mut connection, now + up, third.attempt);
+        connection.connect(now + up);
+        assert_eq!(
+            started(&mut connection, now + up).backoff,
+            next_backoff,
+            "up for {up:?}"
+        );
+    }
+    let mut connection = with(|config| config.reset = Reset::AfterStable(s(30)));
+    fail_times(&mut connection, 4);
+    let now = connection.poll_timeout().expect("wanted");
+    let fifth = started(&mut connection, now);
+    settle(&mut connection, now, fifth.attempt);
+    lose(&mut connection, now + s(1), fifth.attempt);
+    connection.connect(now + s(1));
+    assert_eq!(
+        connection.poll_timeout(),
+        Some(now + fifth.backoff),
+        "its own delay, 6.5536 s"
+    );
+}
+
+/// (D10) A snapshot holds spans, so it is restored under another clock: what is left is waited.
+#[test]
+fn rule_grpc_d10_a_restored_machine_waits_what_is_left() {
+    let mut connection = machine();
+    let last = fail_times(&mut connection, 8);
+    let left = connection.poll_timeout().expect("wanted") - (last + s(3));
+    let snapshot = connection.snapshot(last + s(3));
+    assert_eq!((snapshot.failures, snapshot.wait), (8, left));
+
+    let mut restored = Connection::restore(Config::GRPC, s(1_000), snapshot).expect("valid");
+    restored.connect(s(1_000));
+    assert_eq!(restored.poll_timeout(), Some(s(1_000) + left));
+    assert_eq!(
+        started(&mut restored, s(1_000) + left).backoff,
+        ns(42_949_672_960),
+        "the ninth delay"
+    );
+}
+
+/// (D10) Nothing stored makes a machine wait longer than its longest delay.
+#[test]
+fn rule_grpc_d10_a_restored_wait_is_never_longer_than_the_longest_delay() {
+    let mut snapshot = machine().snapshot(s(0));
+    snapshot.wait = Duration::MAX;
+    snapshot.backoff = Some(Duration::MAX);
+    let mut restored = Connection::restore(Config::GRPC, s(0), snapshot).expect("valid");
+    restored.connect(s(0));
+    assert_eq!(restored.poll_timeout(), Some(s(144)));
+    assert_eq!(started(&mut restored, s(144)).backoff, s(120));
+}
+
+/// (D12) A cancelled attempt is neither success nor failure; starts stay spaced all the same.
+#[test]
+fn rule_grpc_d12_a_cancelled_attempt_does_not_count() {
+    let mut connection = machine();
+    fail_times(&mut connection, 3);
+    let now = connection.poll_timeout().expect("wanted");
+    let fourth = started(&mut connection, now);
+    assert_eq!(
+        connection.withdraw(now + s(1)),
+        Some(Abort {
+            attempt: fourth.attempt
+        })
+    );
+    assert_eq!(
+        (connection.state(), connection.failures()),
+        (State::Idle, 3)
+    );
+    assert_eq!(
+        connection.handle_settings(now + s(1), fourth.attempt),
+        Verdict::Stale
+    );
+
+    connection.connect(now + s(1));
+    let next = now + fourth.backoff;
+    assert_eq!(connection.poll_timeout(), Some(next), "as if it had failed");
+    assert_eq!(
+        started(&mut connection, next).backoff,
+        fourth.backoff,
+        "as if it had not"
+    );
+}
+
+/// (D13) A connection may be used before SETTINGS; the backoff does not care, and resets only
+/// when SETTINGS arrives.
+#[test]
+fn rule_grpc_d13_usable_for_calls_and_reset_are_two_facts() {
+    // Calls go out while the machine is still CONNECTING; the server answers with SETTINGS late.
+    let mut connection = machine();
+    fail_times(&mut connection, 2);
+    let now = connection.poll_timeout().expect("wanted");
+    let third = started(&mut connection, now);
+    assert_eq!(actions(&mut connection, now + s(15), middle), []);
+    assert_eq!(connection.failures(), 2, "in use, and not reset");
+    let mut dies = connection.clone();
+    settle(&mut connection, now + s(15), third.attempt);
+    assert_eq!(connection.failures(), 0);
+
+    fail(&mut dies, now + s(15), third.attempt); // in use, but never accepted
+    assert_eq!(dies.failures(), 3);
+}

@@ -1,0 +1,103 @@
+use crate::support::{actions, fail, fail_times, lose, middle, ms, s, settle, started};
+use grpc_backoff::{Config, Connection, Limit, State};
+use std::time::Duration;
+
+fn limited(max_attempts: Option<u32>, max_elapsed: Option<Duration>) -> Connection {
+    let mut config = Config::GRPC;
+    config.max_attempts = max_attempts.map(|n| n.try_into().expect("not zero"));
+    config.max_elapsed = max_elapsed;
+    Connection::new(config).expect("valid")
+}
+
+fn assert_gave_up(connection: &mut Connection, limit: Limit) {
+    assert_eq!(connection.state(), State::GaveUp { limit });
+    assert_eq!(connection.poll_timeout(), None);
+    connection.connect(s(1_000));
+    assert_eq!(actions(connection, s(1_000), middle), [], "it is final");
+    connection.reset(s(1_000));
+    assert_eq!(connection.state(), State::Idle, "until a reset");
+    assert_eq!(
+        actions(connection, s(1_000), middle),
+        [],
+        "which alone starts nothing"
+    );
+    connection.connect(s(1_000));
+    assert_eq!(started(connection, s(1_000)).backoff, s(1));
+}
+
+/// (D11) After `max_attempts` failures in a row it gives up, and says so.
+#[test]
+fn rule_grpc_d11_the_attempts_limit_is_a_reported_end() {
+    for limit in [1, 2, 5] {
+        let mut connection = limited(Some(limit), None);
+        fail_times(&mut connection, limit - 1);
+        assert!(!matches!(connection.state(), State::GaveUp { .. }));
+        fail_times(&mut connection, limit);
+        assert_eq!(connection.attempts(), u64::from(limit));
+        assert_gave_up(&mut connection, Limit::Attempts);
+    }
+}
+
+/// (D11) A success starts the count again.
+#[test]
+fn rule_grpc_d11_the_attempts_limit_counts_failures_in_a_row() {
+    let mut connection = limited(Some(3), None);
+    for round in 0..10 {
+        let now = s(round * 100);
+        connection.connect(now);
+        let first = started(&mut connection, now);
+        fail(&mut connection, now, first.attempt);
+        let second = started(&mut connection, now + s(30));
+        fail(&mut connection, now + s(30), second.attempt);
+        let third = started(&mut connection, now + s(60));
+        settle(&mut connection, now + s(60), third.attempt);
+        lose(&mut connection, now + s(90), third.attempt);
+    }
+}
+
+/// (D11) `max_elapsed` ends a wait that cannot fit at once, and an attempt at the limit.
+#[test]
+fn rule_grpc_d11_the_time_limit_is_a_reported_end() {
+    // 1 s + 1.6 s: the third start would be at 2.6 s.
+    for (limit, third) in [(ms(2_600), false), (ms(2_601), true)] {
+        let mut connection = limited(None, Some(limit));
+        fail_times(&mut connection, 1);
+        let second = started(&mut connection, s(1));
+        assert_eq!(second.deadline, limit, "no attempt outlasts it");
+        fail(&mut connection, s(1), second.attempt);
+        if third {
+            let third = started(&mut connection, ms(2_600));
+            assert_eq!(
+                actions(&mut connection, third.deadline, middle).len(),
+                1,
+                "an abort"
+            );
+        }
+        assert_gave_up(&mut connection, Limit::Elapsed);
+    }
+}
+
+/// (D11) The time limit counts while a connection is wanted and missing, and from a reset anew.
+#[test]
+fn rule_grpc_d11_the_time_limit_counts_from_the_want() {
+    let mut connection = limited(None, Some(s(10)));
+    connection.connect(s(0));
+    let first = started(&mut connection, s(0));
+    settle(&mut connection, s(5), first.attempt);
+    lose(&mut connection, s(500), first.attempt);
+    connection.connect(s(500));
+    assert_eq!(started(&mut connection, s(500)).deadline, s(510));
+    assert!(connection.withdraw(s(501)).is_some());
+    connection.connect(s(600));
+    connection.reset(s(605));
+    assert_eq!(started(&mut connection, s(605)).deadline, s(615));
+}
+
+/// (D11) A host that slept through the limit is told so; nothing starts late.
+#[test]
+fn rule_grpc_d11_no_attempt_starts_after_the_time_limit() {
+    let mut connection = limited(None, Some(s(10)));
+    fail_times(&mut connection, 1);
+    assert_eq!(actions(&mut connection, s(3_600), middle), []);
+    assert_gave_up(&mut connection, Limit::Elapsed);
+}
