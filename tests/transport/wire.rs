@@ -1,1 +1,351 @@
-//! placeholder
+//! Arbitrary and mutated datagrams: never a panic, never state or more bytes for a stranger.
+
+use core::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rudp_proto::wire::{
+    Ack, Cookie, Frame, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet, Params,
+    unreachable_notice,
+};
+use rudp_proto::{Config, Endpoint, Event, Secrets};
+
+/// What a packet is made of, without borrows.
+#[derive(Clone, Debug)]
+enum Piece {
+    Ping,
+    Ack(Ack),
+    Stream(u64, Vec<u8>, bool),
+    MaxData(u64),
+    Settings(u64, Params),
+    Close(u64, String, bool),
+}
+
+impl Piece {
+    fn frame(&self) -> Frame<'_> {
+        match self {
+            Self::Ping => Frame::Ping,
+            Self::Ack(ack) => Frame::Ack(ack.clone()),
+            Self::Stream(offset, data, fin) => Frame::Stream {
+                offset: *offset,
+                data,
+                fin: *fin,
+            },
+            Self::MaxData(limit) => Frame::MaxData(*limit),
+            Self::Settings(id, params) => Frame::Settings {
+                connection_id: *id,
+                params: *params,
+            },
+            Self::Close(code, reason, abort) => Frame::Close {
+                code: *code,
+                reason,
+                abort: *abort,
+            },
+        }
+    }
+}
+
+/// Small numbers and large ones.
+fn varint() -> impl Strategy<Value = u64> {
+    prop_oneof![0..100_u64, 0..=MAX_VARINT, Just(MAX_VARINT)]
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    (varint(), varint(), any::<[u8; 16]>()).prop_map(|(receive_window, idle_ms, reset_token)| {
+        let idle_timeout = Duration::from_millis(idle_ms);
+        Params {
+            receive_window,
+            idle_timeout,
+            reset_token,
+        }
+    })
+}
+
+fn cookie() -> impl Strategy<Value = Cookie> {
+    (any::<u64>(), any::<[u8; 16]>()).prop_map(|(issued_ms, mac)| Cookie { issued_ms, mac })
+}
+
+fn ack() -> impl Strategy<Value = Ack> {
+    let steps = vec((1..50_u64, 1..50_u64), 1..=MAX_ACK_RANGES);
+    (varint(), 0..1_000_u64, steps).prop_map(|(delay_us, lowest, steps)| {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let mut end = lowest;
+        for (gap, length) in steps {
+            ranges.insert(0, end + gap..end + gap + length);
+            end += gap + length;
+        }
+        Ack {
+            delay: Duration::from_micros(delay_us),
+            ranges,
+        }
+    })
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    prop_oneof![
+        Just(Piece::Ping),
+        ack().prop_map(Piece::Ack),
+        (0..MAX_VARINT / 2, vec(any::<u8>(), 0..200), any::<bool>())
+            .prop_map(|(offset, data, fin)| Piece::Stream(offset, data, fin)),
+        varint().prop_map(Piece::MaxData),
+        (any::<u64>(), params()).prop_map(|(id, params)| Piece::Settings(id, params)),
+        (any::<u64>(), "\\PC{0,60}", any::<bool>())
+            .prop_map(|(code, reason, abort)| Piece::Close(code, reason, abort)),
+    ]
+}
+
+fn encoded(packet: &Packet<'_>) -> Vec<u8> {
+    let mut datagram = Vec::new();
+    packet.encode(&mut datagram);
+    datagram
+}
+
+fn datagram() -> impl Strategy<Value = Vec<u8>> {
+    let id = any::<u64>;
+    prop_oneof![
+        (id(), params(), prop::option::of(cookie())).prop_map(|(client_id, params, cookie)| {
+            encoded(&Packet::Hello {
+                client_id,
+                params,
+                cookie,
+            })
+        }),
+        (id(), cookie())
+            .prop_map(|(client_id, cookie)| encoded(&Packet::Challenge { client_id, cookie })),
+        (id(), varint(), vec(piece(), 1..4)).prop_map(|(to, number, pieces)| {
+            let frames = pieces.iter().map(Piece::frame).collect();
+            encoded(&Packet::Data { to, number, frames })
+        }),
+        (id(), any::<[u8; 16]>()).prop_map(|(id, token)| encoded(&Packet::Reset { id, token })),
+        id().prop_map(|client_id| encoded(&Packet::Refuse { client_id })),
+        (id(), any::<bool>()).prop_map(|(id, hello)| encoded(&Packet::Unreachable { id, hello })),
+    ]
+}
+
+/// Flips, cuts, inserts; with `seal`, puts the right checksum under the result, so that it gets
+/// past the first check.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let changes = vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..6);
+    (datagram(), changes, any::<bool>()).prop_map(|(mut bytes, changes, seal)| {
+        if seal {
+            bytes.truncate(bytes.len() - 4);
+        }
+        for (index, value, change) in changes {
+            let at = index.index(bytes.len().max(1));
+            match change {
+                0 | 1 if at < bytes.len() => bytes[at] = value,
+                2 => bytes.truncate(at),
+                _ => bytes.insert(at.min(bytes.len()), value),
+            }
+        }
+        if seal {
+            bytes.extend(crc32(&bytes).to_be_bytes());
+        }
+        bytes
+    })
+}
+
+/// CRC-32 (IEEE), bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+    let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
+    !bytes.iter().fold(u32::MAX, byte)
+}
+
+fn endpoint(seed: u8) -> Endpoint {
+    let secrets = Secrets {
+        reset_key: [seed; 32],
+        seed: [seed; 32],
+    };
+    Endpoint::new(Config::DEFAULT, secrets).expect("valid")
+}
+
+fn client_addr() -> SocketAddr {
+    "10.0.0.1:1".parse().expect("an address")
+}
+
+fn server_addr() -> SocketAddr {
+    "10.0.0.2:2".parse().expect("an address")
+}
+
+const NOW: Duration = Duration::from_secs(100);
+
+/// Two endpoints with a connection between them, and everything they said.
+fn connected() -> (Endpoint, Endpoint, Vec<Vec<u8>>) {
+    let (mut client, mut server) = (endpoint(1), endpoint(2));
+    server.listen(true);
+    let handle = client.connect(NOW, server_addr()).expect("room");
+    client
+        .connection_mut(handle)
+        .expect("alive")
+        .write(b"hello")
+        .expect("open");
+    let (mut said, mut datagram) = (Vec::new(), Vec::new());
+    loop {
+        if client.poll_transmit(NOW, &mut datagram).is_some() {
+            server.handle_datagram(NOW, client_addr(), &datagram);
+        } else if server.poll_transmit(NOW, &mut datagram).is_some() {
+            client.handle_datagram(NOW, server_addr(), &datagram);
+        } else {
+            break (client, server, said);
+        }
+        said.push(datagram.clone());
+    }
+}
+
+/// Lets an endpoint do whatever it wants to after a surprise, for a minute and a half.
+fn exercise(endpoint: &mut Endpoint) {
+    let mut datagram = Vec::new();
+    let mut now = NOW;
+    for _ in 0..40 {
+        while endpoint.poll_transmit(now, &mut datagram).is_some() {
+            assert!(datagram.len() <= MAX_DATAGRAM);
+        }
+        while let Some((handle, _)) = endpoint.poll_event() {
+            if let Some(connection) = endpoint.connection_mut(handle) {
+                let _ = connection.read(&mut [0; 100]);
+            }
+        }
+        let Some(next) = endpoint.poll_timeout().filter(|next| *next < NOW * 2) else {
+            break;
+        };
+        now = now.max(next);
+        endpoint.handle_timeout(now);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn a_packet_comes_back_as_it_went(
+        to in any::<u64>(), number in varint(), pieces in vec(piece(), 1..4),
+    ) {
+        let frames: Vec<_> = pieces.iter().map(Piece::frame).collect();
+        let packet = Packet::Data { to, number, frames };
+        let datagram = encoded(&packet);
+        prop_assume!(datagram.len() <= MAX_DATAGRAM);
+        prop_assert_eq!(Packet::decode(&datagram), Ok(packet));
+    }
+
+    #[test]
+    fn whatever_decodes_is_within_bounds_and_encodes_to_the_same_meaning(bytes in mutated()) {
+        if let Ok(packet) = Packet::decode(&bytes) {
+            prop_assert!(bytes.len() <= MAX_DATAGRAM);
+            let again = encoded(&packet);
+            prop_assert_eq!(Packet::decode(&again), Ok(packet.clone()));
+            if let Packet::Data { frames, .. } = &packet {
+                for frame in frames {
+                    match frame {
+                        Frame::Ack(ack) => prop_assert!(ack.ranges.len() <= MAX_ACK_RANGES),
+                        Frame::Close { reason, .. } => prop_assert!(reason.len() <= MAX_REASON),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_make_no_packet(bytes in vec(any::<u8>(), 0..1_300)) {
+        // One in four billion has the right checksum; such a case shrinks to it and shows.
+        prop_assert!(Packet::decode(&bytes).is_err());
+        prop_assert_eq!(unreachable_notice(&bytes), None);
+    }
+
+    #[test]
+    fn a_notice_is_never_longer_than_what_it_is_about(bytes in datagram()) {
+        if let Some(notice) = unreachable_notice(&bytes) {
+            prop_assert!(notice.len() < bytes.len());
+            prop_assert_eq!(unreachable_notice(&notice), None);
+        }
+    }
+
+    #[test]
+    fn a_stranger_gets_no_state_and_no_more_bytes_than_it_sent(
+        datagrams in vec(prop_oneof![datagram(), mutated()], 1..10),
+        listens in any::<bool>(),
+    ) {
+        let mut server = endpoint(2);
+        server.listen(listens);
+        let mut answer = Vec::new();
+        for sent in datagrams {
+            server.handle_datagram(NOW, client_addr(), &sent);
+            let mut answered = 0;
+            while let Some(to) = server.poll_transmit(NOW, &mut answer) {
+                prop_assert_eq!(to, client_addr());
+                answered += answer.len();
+            }
+            prop_assert!(answered <= sent.len(), "{} for {}", answered, sent.len());
+        }
+        prop_assert_eq!(server.poll_event(), None);
+        prop_assert_eq!(server.poll_timeout(), None, "no state, so no deadline");
+    }
+
+    #[test]
+    fn a_spoofed_address_cannot_use_the_cookie_of_another(
+        id in any::<u64>(), params in params(), flip in 0..24_usize, bit in 0..8_u8,
+    ) {
+        let mut server = endpoint(2);
+        server.listen(true);
+        let hello = |cookie| encoded(&Packet::Hello { client_id: id, params, cookie });
+        server.handle_datagram(NOW, client_addr(), &hello(None));
+        let mut answer = Vec::new();
+        prop_assert!(server.poll_transmit(NOW, &mut answer).is_some());
+        let Ok(Packet::Challenge { cookie, .. }) = Packet::decode(&answer) else {
+            panic!("a Challenge");
+        };
+        let mut forged = cookie;
+        match flip {
+            0..8 => forged.issued_ms ^= 1 << (flip * 8 + usize::from(bit)),
+            _ => forged.mac[flip - 8] ^= 1 << bit,
+        }
+        server.handle_datagram(NOW, client_addr(), &hello(Some(forged)));
+        server.handle_datagram(NOW, server_addr(), &hello(Some(cookie)));
+        prop_assert_eq!(server.poll_event(), None);
+        server.handle_datagram(NOW, client_addr(), &hello(Some(cookie)));
+        prop_assert!(matches!(server.poll_event(), Some((_, Event::Connected))));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Even from the peer's own address, under its own ids and with right checksums.
+    #[test]
+    fn no_datagram_makes_a_connection_panic_or_spin(
+        numbers_and_pieces in vec((0..40_u64, vec(piece(), 1..4)), 1..10),
+        mutations in vec(mutated(), 0..10),
+        small in any::<bool>(),
+    ) {
+        let (mut client, mut server, said) = connected();
+        let ids = said.iter().filter_map(|bytes| match Packet::decode(bytes) {
+            Ok(Packet::Data { to, .. }) => Some(to),
+            _ => None,
+        });
+        let ids: Vec<u64> = ids.collect();
+        for (number, pieces) in numbers_and_pieces {
+            for to in &ids {
+                let frames = pieces.iter().map(Piece::frame).map(|frame| match frame {
+                    // Offsets within the window, so that more than the first packet is looked at.
+                    Frame::Stream { offset, data, fin } if small => {
+                        Frame::Stream { offset: offset % 1_000, data, fin }
+                    }
+                    other => other,
+                });
+                let packet = Packet::Data { to: *to, number, frames: frames.collect() };
+                let bytes = encoded(&packet);
+                server.handle_datagram(NOW, client_addr(), &bytes);
+                client.handle_datagram(NOW, server_addr(), &bytes);
+            }
+        }
+        for bytes in &mutations {
+            server.handle_datagram(NOW, client_addr(), bytes);
+            client.handle_datagram(NOW, server_addr(), bytes);
+        }
+        exercise(&mut client);
+        exercise(&mut server);
+    }
+}

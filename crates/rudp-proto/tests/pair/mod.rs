@@ -1,11 +1,12 @@
 //! Two endpoints, a link each way, and virtual time.
+#![allow(dead_code, reason = "each test program uses its part")]
 
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
 use netsim::{Link, LinkConfig};
-use rudp_proto::wire::Packet;
+use rudp_proto::wire::{Frame, Packet};
 use rudp_proto::{CloseReason, Config, Connection, Endpoint, Event, Handle, Secrets, Trace};
 
 pub(crate) fn ms(ms: u64) -> Duration {
@@ -50,6 +51,8 @@ pub(crate) struct Host {
     pub(crate) received: BTreeMap<Handle, Vec<u8>>,
     pub(crate) ended: Vec<Handle>,
     pub(crate) reads: bool,
+    /// How often there was room again.
+    pub(crate) writable: u32,
     to_write: Vec<u8>,
     written: usize,
 }
@@ -63,6 +66,7 @@ impl Host {
             received: BTreeMap::new(),
             ended: Vec::new(),
             reads: true,
+            writable: 0,
             to_write: Vec::new(),
             written: 0,
         }
@@ -128,7 +132,10 @@ impl Host {
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {
                 Event::Readable if self.reads => self.read_all(handle),
-                Event::Writable => self.push(handle),
+                Event::Writable => {
+                    self.writable += 1;
+                    self.push(handle);
+                }
                 Event::Trace(trace) => self.traces.push(trace),
                 event => self.events.push((now, handle, event)),
             }
@@ -268,12 +275,51 @@ impl Pair {
 
     /// Every datagram that a side sent, decoded, with its time.
     pub(crate) fn sent(&self, from_client: bool) -> Vec<(Duration, Packet<'_>)> {
-        let own = self
-            .log
-            .iter()
-            .filter(|(_, client, _)| *client == from_client);
+        let own = (self.log.iter()).filter(|(_, client, _)| *client == from_client);
         own.map(|(at, _, bytes)| (*at, Packet::decode(bytes).expect("well formed")))
             .collect()
+    }
+
+    /// Every frame that a side sent, with its time and packet number.
+    pub(crate) fn frames(&self, from_client: bool) -> Vec<(Duration, u64, Frame<'_>)> {
+        let mut all = Vec::new();
+        for (at, packet) in self.sent(from_client) {
+            if let Packet::Data { number, frames, .. } = packet {
+                all.extend(frames.into_iter().map(|frame| (at, number, frame)));
+            }
+        }
+        all
+    }
+
+    /// The id by which one side is addressed: the newest the other side used.
+    pub(crate) fn id_of(&self, server: bool) -> u64 {
+        let to = |(_, packet): &(_, Packet<'_>)| match packet {
+            Packet::Data { to, .. } => Some(*to),
+            _ => None,
+        };
+        let sent = self.sent(server);
+        sent.iter()
+            .rev()
+            .find_map(to)
+            .expect("a Data packet was sent")
+    }
+
+    /// Hands one side a packet that its peer never made.
+    pub(crate) fn inject(&mut self, to_server: bool, number: u64, frames: Vec<Frame<'_>>) {
+        let to = self.id_of(to_server);
+        self.deliver(to_server, &Packet::Data { to, number, frames });
+    }
+
+    pub(crate) fn deliver(&mut self, to_server: bool, packet: &Packet<'_>) {
+        let mut datagram = Vec::new();
+        packet.encode(&mut datagram);
+        let (host, from) = if to_server {
+            (&mut self.server, client_addr())
+        } else {
+            (&mut self.client, server_addr())
+        };
+        host.endpoint.handle_datagram(self.now, from, &datagram);
+        self.settle();
     }
 }
 

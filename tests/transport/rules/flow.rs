@@ -1,0 +1,152 @@
+//! Flow control, F1 to F6.
+
+use rudp_proto::wire::Frame;
+use rudp_proto::{Config, WriteError};
+
+use crate::pair::{Pair, clean, ms, pattern, secs};
+use crate::{established, has, stream, violation};
+
+/// (F1)
+#[test]
+fn rule_rudp_f1_data_beyond_the_window_is_a_violation() {
+    let config = Config {
+        receive_window: 2_000,
+        ..Config::DEFAULT
+    };
+    let (mut pair, _, server) = Pair::connected(config, clean());
+    pair.server.reads = false;
+    pair.inject(true, 50, vec![stream(1_000, &[7; 1_000], false)]);
+    assert!(pair.server.conn(server).is_established());
+    pair.inject(true, 51, vec![stream(2_000, b"x", false)]);
+    violation(&pair, "F1");
+}
+
+/// (F2)
+#[test]
+fn rule_rudp_f2_a_sender_keeps_to_the_limit_and_a_limit_never_shrinks() {
+    let config = Config {
+        receive_window: 2_000,
+        ..Config::DEFAULT
+    };
+    let (mut pair, client, _) = Pair::connected(config, clean());
+    pair.server.reads = false;
+    pair.client.conn(client).write(&pattern(9_000)).unwrap();
+    pair.run_for(secs(1));
+    let end = |pair: &Pair| {
+        let ends = pair
+            .frames(true)
+            .into_iter()
+            .filter_map(|(_, _, frame)| match frame {
+                Frame::Stream { offset, data, .. } => Some(offset + data.len() as u64),
+                _ => None,
+            });
+        ends.max()
+    };
+    assert_eq!(end(&pair), Some(2_000));
+    for (number, limit) in [(50, 5_000), (51, 3_000)] {
+        pair.inject(false, number, vec![Frame::MaxData(limit)]);
+        assert_eq!(end(&pair), Some(5_000));
+    }
+}
+
+/// (F3)
+#[test]
+fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
+    let config = Config {
+        receive_window: 10_000,
+        ..Config::DEFAULT
+    };
+    let (mut pair, client, server) = Pair::connected(config, clean());
+    pair.server.reads = false;
+    pair.lets_pass = Box::new(|_, from_client, bytes| {
+        from_client || !has(bytes, |frame| matches!(frame, Frame::MaxData(_)))
+    });
+    pair.client.conn(client).write(&pattern(30_000)).unwrap();
+    pair.run_for(ms(500));
+    let mut part = [0; 4_999];
+    assert_eq!(pair.server.conn(server).read(&mut part), Ok(Some(4_999)));
+    pair.settle();
+    let limits = |pair: &Pair| {
+        let frames = pair.frames(false).into_iter();
+        let limit = frames.filter_map(|(_, _, frame)| match frame {
+            Frame::MaxData(limit) => Some(limit),
+            _ => None,
+        });
+        limit.collect::<Vec<_>>()
+    };
+    assert_eq!(limits(&pair), [0; 0], "more than half is left");
+    pair.server.conn(server).read(&mut part[..1]).unwrap();
+    pair.settle();
+    assert_eq!(limits(&pair), [15_000]);
+    pair.server.conn(server).read(&mut part[..1_000]).unwrap();
+    pair.run_for(secs(1));
+    assert_eq!(limits(&pair), [15_000, 16_000], "not the limit of then");
+}
+
+/// (F4)
+#[test]
+fn rule_rudp_f4_the_end_of_a_stream_does_not_move() {
+    for second in [
+        stream(0, b"abcdef", false),
+        stream(0, b"abc", true),
+        stream(0, b"abcdef", true),
+    ] {
+        let (mut pair, _, _) = established();
+        pair.inject(true, 50, vec![stream(0, b"abcde", true)]);
+        pair.inject(true, 51, vec![stream(1, b"bcde", true)]);
+        assert!(pair.server.closed().is_empty(), "the same end");
+        pair.inject(true, 52, vec![second]);
+        violation(&pair, "F4");
+    }
+    let (mut pair, _, _) = established();
+    pair.inject(true, 50, vec![stream(10, b"x", false)]);
+    pair.inject(true, 51, vec![stream(0, b"abc", true)]);
+    violation(&pair, "F4");
+}
+
+/// (F5)
+#[test]
+fn rule_rudp_f5_a_piece_too_many_is_not_acknowledged() {
+    let (mut pair, _, server) = established();
+    for piece in 0..1_024 {
+        pair.inject(true, 100 + piece, vec![stream(2 + 2 * piece, b"x", false)]);
+    }
+    pair.inject(true, 2_000, vec![stream(5_000, b"x", false)]);
+    let acked = |pair: &Pair, number: u64| {
+        pair.frames(false).iter().any(|(_, _, frame)| match frame {
+            Frame::Ack(ack) => ack.ranges.iter().any(|range| range.contains(&number)),
+            _ => false,
+        })
+    };
+    assert!(acked(&pair, 1_122) && !acked(&pair, 2_000));
+    pair.inject(true, 2_001, vec![stream(0, b"ab", false)]);
+    assert_eq!(
+        pair.server.bytes(server),
+        b"abx",
+        "what fills the first gap is taken"
+    );
+    pair.inject(true, 2_002, vec![stream(5_000, b"x", false)]);
+    pair.run_for(ms(25));
+    assert!(acked(&pair, 2_002), "there is room again");
+}
+
+/// (F6)
+#[test]
+fn rule_rudp_f6_a_write_takes_what_fits_and_room_is_told_once() {
+    let config = Config {
+        send_buffer: 2_000,
+        ..Config::DEFAULT
+    };
+    let (mut pair, client, _) = Pair::connected(config, clean());
+    assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(2_000));
+    assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(0));
+    assert_eq!(pair.client.conn(client).unacknowledged(), 2_000);
+    pair.run_for(secs(1));
+    assert_eq!(pair.client.writable, 1);
+    assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(2_000));
+    pair.client.conn(client).finish().unwrap();
+    assert_eq!(
+        pair.client.conn(client).write(b"x"),
+        Err(WriteError::Finished)
+    );
+}

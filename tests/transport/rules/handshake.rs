@@ -1,0 +1,323 @@
+//! The handshake, H1 to H10.
+
+use std::time::Duration;
+
+use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
+use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Trace};
+
+use crate::pair::{Pair, clean, client_addr, endpoint, ms, secs, server_addr};
+use crate::{NO_KEEPALIVE, TRACED, encoded, established, has, hello, stream, violation};
+
+/// (H1)
+#[test]
+fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
+    let mut pair = Pair::new(TRACED, clean());
+    pair.lets_pass = Box::new(|at, _, _| at >= secs(3));
+    let client = pair.connect();
+    pair.run_until(secs(3));
+    let hellos: Vec<Duration> = pair.sent(true).iter().map(|(at, _)| *at).collect();
+    assert_eq!(hellos, [ms(0), secs(1), secs(3)]);
+    pair.run_until(secs(4));
+    let samples = pair.client.traces.iter().filter_map(|trace| match trace {
+        Trace::Sample {
+            at,
+            rtt,
+            rto,
+            collapsed,
+            ..
+        } => Some((*at, *rtt, *rto, *collapsed)),
+        _ => None,
+    });
+    // The repeated Hello gives none; the one with the cookie does, and wins over 5.7.
+    assert_eq!(
+        samples.collect::<Vec<_>>(),
+        [(ms(3_080), ms(40), secs(1), 2)]
+    );
+    assert_eq!(pair.client.conn(client).stats().rto, secs(1));
+
+    // If the second exchange gives no sample either, 5.7 holds: 3 s or more.
+    let mut pair = Pair::new(TRACED, clean());
+    let mut sent = 0;
+    pair.lets_pass = Box::new(move |_, from_client, _| {
+        sent += u32::from(from_client);
+        !from_client || ![1, 3].contains(&sent)
+    });
+    let client = pair.connect();
+    pair.run_until(secs(10));
+    assert!(pair.client.conn(client).is_established());
+    let stats = pair.client.conn(client).stats();
+    assert!((stats.samples, stats.rto) == (0, secs(4)), "{stats:?}");
+}
+
+/// (H2)
+#[test]
+fn rule_rudp_h2_connection_ids_hang_on_the_seed_and_never_repeat() {
+    let ids = |seed: u8| {
+        let mut client = endpoint(Config::DEFAULT, seed);
+        let mut datagram = Vec::new();
+        let mut next = || {
+            client.connect(secs(0), server_addr()).unwrap();
+            client.poll_transmit(secs(0), &mut datagram).unwrap();
+            match Packet::decode(&datagram) {
+                Ok(Packet::Hello { client_id, .. }) => client_id,
+                other => panic!("{other:?}"),
+            }
+        };
+        [next(), next(), next()]
+    };
+    assert_eq!(ids(1), ids(1));
+    let mut all = [ids(1), ids(2)].concat();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 6);
+    assert!(
+        all.iter().any(|id| id >> 32 != 0),
+        "they use the whole width"
+    );
+}
+
+/// (H3)
+#[test]
+fn rule_rudp_h3_a_stranger_gets_no_more_than_it_sent_and_no_state() {
+    let mut server = endpoint(Config::DEFAULT, 2);
+    server.listen(true);
+    let mut client = endpoint(Config::DEFAULT, 1);
+    let mut datagram = Vec::new();
+    for _ in 0..100 {
+        client.connect(secs(0), server_addr()).unwrap();
+        client.poll_transmit(secs(0), &mut datagram).unwrap();
+        assert_eq!(datagram.len(), HELLO_LEN);
+        server.handle_datagram(secs(0), client_addr(), &datagram);
+        assert_eq!(
+            server.poll_transmit(secs(0), &mut datagram),
+            Some(client_addr())
+        );
+        assert!(datagram.len() < HELLO_LEN);
+        assert_eq!(server.poll_transmit(secs(0), &mut datagram), None);
+    }
+    assert_eq!((server.poll_timeout(), server.poll_event()), (None, None));
+}
+
+/// A listening server, and the cookie it gave for id 5 at time 0.
+fn challenged(config: Config) -> (Endpoint, Cookie) {
+    let mut server = endpoint(config, 2);
+    server.listen(true);
+    let mut datagram = encoded(&hello(5, None));
+    server.handle_datagram(secs(0), client_addr(), &datagram);
+    assert!(server.poll_transmit(secs(0), &mut datagram).is_some());
+    match Packet::decode(&datagram) {
+        Ok(Packet::Challenge {
+            client_id: 5,
+            cookie,
+        }) => (server, cookie),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// (H4)
+#[test]
+fn rule_rudp_h4_the_first_challenge_is_answered_at_once_and_later_ones_with_the_timer() {
+    let mut pair = Pair::new(Config::DEFAULT, clean());
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.connect();
+    pair.run_until(ms(40));
+    let Packet::Hello {
+        client_id,
+        cookie: None,
+        ..
+    } = pair.sent(true)[0].1
+    else {
+        panic!("{:?}", pair.sent(true));
+    };
+    for issued_ms in [1, 2] {
+        let cookie = Cookie {
+            issued_ms,
+            mac: [0; 16],
+        };
+        pair.deliver(false, &Packet::Challenge { client_id, cookie });
+    }
+    pair.run_until(secs(2));
+    let sent = pair
+        .sent(true)
+        .into_iter()
+        .map(|(at, packet)| match packet {
+            Packet::Hello { cookie, .. } => (at, cookie.map(|cookie| cookie.issued_ms)),
+            other => panic!("{other:?}"),
+        });
+    let expected = [(ms(0), None), (ms(40), Some(1)), (ms(1_040), Some(2))];
+    assert_eq!(sent.collect::<Vec<_>>(), expected);
+}
+
+/// (H5)
+#[test]
+fn rule_rudp_h5_a_cookie_is_good_for_30_seconds_one_address_and_one_id() {
+    let last = COOKIE_LIFETIME;
+    let elsewhere = "10.0.0.3:1000".parse().unwrap();
+    for (case, at, from, id, good) in [
+        ("at once", secs(0), client_addr(), 5, true),
+        ("in the last moment", last, client_addr(), 5, true),
+        ("too late", last + ms(1), client_addr(), 5, false),
+        ("from elsewhere", secs(0), elsewhere, 5, false),
+        ("for another id", secs(0), client_addr(), 6, false),
+    ] {
+        let (mut server, cookie) = challenged(Config::DEFAULT);
+        server.handle_datagram(at, from, &encoded(&hello(id, Some(cookie))));
+        let connected = matches!(server.poll_event(), Some((_, Event::Connected)));
+        assert_eq!(
+            (connected, server.stats().bad_cookies),
+            (good, u64::from(!good)),
+            "{case}"
+        );
+    }
+    let (_, cookie) = challenged(Config::DEFAULT);
+    let secrets = Secrets {
+        reset_key: [2; 32],
+        seed: [3; 32],
+    };
+    let mut restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
+    restarted.listen(true);
+    restarted.handle_datagram(secs(0), client_addr(), &encoded(&hello(5, Some(cookie))));
+    assert_eq!(restarted.poll_event(), None);
+}
+
+/// (H6)
+#[test]
+fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough() {
+    let (mut server, cookie) = challenged(NO_KEEPALIVE);
+    let mut datagram = Vec::new();
+    let mut settings = Vec::new();
+    let mut now = secs(0);
+    while now < secs(20) {
+        server.handle_datagram(now, client_addr(), &encoded(&hello(5, Some(cookie))));
+        server.handle_timeout(now);
+        while server.poll_transmit(now, &mut datagram).is_some() {
+            assert!(has(&datagram, |frame| matches!(
+                frame,
+                Frame::Settings { .. }
+            )));
+            settings.push(now);
+        }
+        now += ms(100);
+    }
+    assert_eq!(settings, [secs(0), secs(1), secs(3), secs(7), secs(15)]);
+    assert!(matches!(server.poll_event(), Some((_, Event::Connected))));
+    assert_eq!(server.poll_event(), None);
+}
+
+/// (H7)
+#[test]
+fn rule_rudp_h7_settings_count_once_and_never_change() {
+    let (mut pair, client, _) = established();
+    let frames = pair.frames(false);
+    let Some((
+        _,
+        _,
+        Frame::Settings {
+            connection_id,
+            params,
+        },
+    )) = frames
+        .iter()
+        .find(|(_, _, frame)| matches!(frame, Frame::Settings { .. }))
+    else {
+        panic!("{frames:?}");
+    };
+    let (connection_id, params) = (*connection_id, *params);
+    pair.inject(
+        false,
+        70,
+        vec![Frame::Settings {
+            connection_id,
+            params,
+        }],
+    );
+    assert!(pair.client.conn(client).is_established());
+    assert_eq!(pair.client.events.len(), 1, "connected once");
+    let other = Frame::Settings {
+        connection_id: connection_id ^ 1,
+        params,
+    };
+    pair.inject(false, 71, vec![other]);
+    let [CloseReason::Lost(Lost::Violation(what))] = pair.client.closed()[..] else {
+        panic!("{:?}", pair.client.closed());
+    };
+    assert!(what.contains("H7"));
+
+    let (mut pair, _, _) = established();
+    pair.inject(
+        true,
+        70,
+        vec![Frame::Settings {
+            connection_id,
+            params,
+        }],
+    );
+    violation(&pair, "H7");
+}
+
+/// (H8)
+#[test]
+fn rule_rudp_h8_data_before_the_settings_is_dropped_and_comes_again() {
+    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let mut lost = false;
+    pair.lets_pass = Box::new(move |_, _, bytes| {
+        let settings = has(bytes, |frame| matches!(frame, Frame::Settings { .. }));
+        let first = settings && !lost;
+        lost |= settings;
+        !first
+    });
+    let client = pair.connect();
+    pair.run_until(ms(60));
+    let server = pair.server.handle();
+    pair.server.send_all(server, b"early");
+    pair.run_until(ms(500));
+    assert!(!pair.client.conn(client).is_established());
+    assert_eq!(pair.client.conn(client).stats().packets_received, 0);
+    assert!(pair.frames(true).is_empty(), "nothing is acknowledged");
+    pair.run_until(secs(10));
+    assert_eq!(pair.client.bytes(client), b"early");
+}
+
+/// (H9)
+#[test]
+fn rule_rudp_h9_a_full_server_refuses_and_keeps_no_state() {
+    let config = Config {
+        max_connections: 1,
+        ..NO_KEEPALIVE
+    };
+    let mut pair = Pair::with(Config::DEFAULT, config, clean());
+    pair.connect();
+    pair.run_for(secs(1));
+    let events = pair.server.events.len();
+    pair.connect();
+    pair.run_for(secs(1));
+    assert_eq!(pair.client.closed(), [&CloseReason::Lost(Lost::Busy)]);
+    assert_eq!(pair.server.events.len(), events);
+    let refusals = pair.sent(false);
+    let refusal = refusals.last().map(|(_, packet)| packet);
+    assert!(matches!(refusal, Some(Packet::Refuse { .. })));
+}
+
+/// (H10)
+#[test]
+fn rule_rudp_h10_a_known_id_from_elsewhere_gets_no_answer() {
+    let (mut pair, _, server) = established();
+    let to = pair.id_of(true);
+    let frames = vec![stream(0, &[b'x'; 100], false)];
+    let datagram = encoded(&Packet::Data {
+        to,
+        number: 50,
+        frames,
+    });
+    let elsewhere = "10.0.0.3:1000".parse().unwrap();
+    pair.server
+        .endpoint
+        .handle_datagram(pair.now, elsewhere, &datagram);
+    let sent = pair.log.len();
+    pair.settle();
+    assert_eq!(
+        (pair.log.len(), pair.server.bytes(server)),
+        (sent, &b""[..])
+    );
+    assert_eq!(pair.server.endpoint.stats().unknown, 1);
+}

@@ -1,0 +1,298 @@
+//! Loss and timers, L1 to L10.
+
+use netsim::LinkConfig;
+use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
+use rudp_proto::{Config, Trace};
+
+use crate::pair::{Pair, clean, ms, pattern, secs};
+use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
+
+/// A transfer over a bad link, all of it logged.
+fn lossy_transfer() -> Pair {
+    let loss = "8%".parse().unwrap();
+    let (mut pair, client, server) = Pair::connected(TRACED, LinkConfig { loss, ..clean() });
+    pair.client.send_all(client, &pattern(400_000));
+    pair.run_for(secs(120));
+    assert!(pair.server.bytes(server) == pattern(400_000));
+    pair
+}
+
+/// (L1)
+#[test]
+fn rule_rudp_l1_no_packet_number_is_used_twice() {
+    let pair = lossy_transfer();
+    for from_client in [true, false] {
+        let numbers = pair
+            .sent(from_client)
+            .into_iter()
+            .filter_map(|(_, packet)| match packet {
+                Packet::Data { number, .. } => Some(number),
+                _ => None,
+            });
+        let numbers: Vec<u64> = numbers.collect();
+        assert!(numbers.len() > 100);
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u64));
+    }
+}
+
+/// (L2)
+#[test]
+fn rule_rudp_l2_every_ack_of_something_new_gives_one_sample_of_the_newest() {
+    let (mut pair, client, _) = established();
+    pair.lets_pass = Box::new(|_, _, _| false);
+    let before = pair.client.conn(client).stats().samples;
+    for byte in [b"a", b"b", b"c"] {
+        pair.client.conn(client).write(byte).unwrap();
+        pair.run_for(ms(10));
+    }
+    let newest = pair.frames(true).last().unwrap().1;
+    pair.run_for(ms(90)); // 100 ms after the newest left
+    pair.inject(false, 60, vec![ack_after(ms(70), newest - 1..newest + 1)]);
+    pair.inject(false, 61, vec![ack(newest - 1..newest + 1)]);
+    assert_eq!(pair.client.conn(client).stats().samples, before + 1);
+    let sample = pair
+        .client
+        .traces
+        .iter()
+        .rev()
+        .find_map(|trace| match trace {
+            Trace::Sample { rtt, .. } => Some(*rtt),
+            _ => None,
+        });
+    assert_eq!(sample, Some(ms(100)), "the delay is not subtracted");
+}
+
+/// (L3)
+#[test]
+fn rule_rudp_l3_three_packets_later_or_one_after_an_expiry_prove_a_loss() {
+    for (overtaken_by, lost) in [(2, 0), (3, 1)] {
+        let (mut pair, client, _) = established();
+        pair.lets_pass = Box::new(|_, _, _| false);
+        let mut first = 0;
+        for packet in 0..=overtaken_by {
+            pair.client.conn(client).write(b"x").unwrap();
+            pair.settle();
+            first = pair.frames(true).last().unwrap().1 - packet;
+        }
+        let later = ack(first + 1..first + 1 + overtaken_by);
+        pair.inject(false, 60, vec![later]);
+        assert_eq!(
+            pair.client.conn(client).stats().packets_lost,
+            lost,
+            "{overtaken_by}"
+        );
+    }
+
+    // The whole flight is lost; the answer to the timer's packet proves it at once.
+    let (mut pair, client, server) = established();
+    let dark = pair.now + ms(500);
+    pair.lets_pass = Box::new(move |at, _, _| at >= dark);
+    pair.client.send_all(client, &pattern(3_000));
+    let start = pair.now;
+    pair.run_for(secs(1) + ms(150));
+    assert_eq!(pair.server.bytes(server), pattern(3_000));
+    assert_eq!(pair.client.conn(client).stats().timeouts, 1);
+    assert!(pair.now < start + secs(2), "no second expiry was needed");
+}
+
+/// (L4)
+#[test]
+fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_rto() {
+    let (mut pair, client, _) = established();
+    let dark = pair.now + ms(100);
+    pair.lets_pass = Box::new(move |at, _, _| at < dark);
+    pair.run_for(ms(100));
+    let start = pair.now;
+    pair.client.conn(client).write(&pattern(5_000)).unwrap();
+    pair.run_for(ms(500));
+    pair.client.conn(client).write(b"later").unwrap();
+    pair.run_until(start + secs(8));
+    let repeated = pair
+        .frames(true)
+        .into_iter()
+        .filter_map(|(at, _, frame)| match frame {
+            Frame::Stream { offset, .. } if at > start + ms(500) => Some((at - start, offset)),
+            _ => None,
+        });
+    assert_eq!(
+        repeated.collect::<Vec<_>>(),
+        [(secs(1), 0), (secs(3), 0), (secs(7), 0)],
+        "one packet at a time"
+    );
+    for trace in &pair.client.traces {
+        if let Trace::Expired {
+            at, rto, last_sent, ..
+        } = trace
+        {
+            assert!(*at - *last_sent >= *rto, "{trace:?}");
+        }
+    }
+    assert_eq!(
+        pair.client.conn(client).stats().congestion_window,
+        MAX_DATAGRAM as u64
+    );
+}
+
+/// (L5)
+#[test]
+fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
+    let (mut pair, client, _) = established();
+    pair.lets_pass = Box::new(|_, _, _| false);
+    // A full window: what is lost later cannot be repeated before the window opens.
+    pair.client.conn(client).write(&pattern(100_000)).unwrap();
+    pair.settle();
+    let first = pair.frames(true).iter().rev().nth(9).unwrap().1;
+    pair.run_for(secs(1)); // the expiry repeats the first packet, and leaves a window of one
+    let sent = pair.log.len();
+    pair.inject(false, 60, vec![ack(first + 6..first + 7)]); // the next three are lost
+    let lost = pair.client.conn(client).stats().packets_lost;
+    assert_eq!((lost, pair.log.len()), (4, sent), "the window is shut");
+    pair.inject(false, 61, vec![ack(first..first + 10)]); // but everything had arrived
+    let stats = *pair.client.conn(client).stats();
+    assert_eq!(stats.spurious_losses, 4);
+    let sent = pair.frames(true).len();
+    pair.inject(false, 62, vec![ack(first..first + 11)]); // the window opens
+    let frames = pair.frames(true).split_off(sent);
+    let goes_on = |(_, _, frame): &(_, _, Frame<'_>)| match frame {
+        Frame::Stream { offset, .. } => *offset >= stats.stream_bytes_acked,
+        _ => false,
+    };
+    assert!(
+        !frames.is_empty() && frames.iter().all(goes_on),
+        "{frames:?}"
+    );
+}
+
+/// (L6)
+#[test]
+fn rule_rudp_l6_acknowledgements_are_not_acknowledged() {
+    let (mut pair, client, server) = Pair::connected(NO_KEEPALIVE, clean());
+    pair.client.conn(client).write(b"x").unwrap();
+    pair.run_for(secs(5));
+    let sent = pair.log.len();
+    pair.inject(true, 50, vec![ack(0..1)]);
+    pair.run_for(secs(5));
+    assert_eq!(pair.log.len(), sent);
+    assert_eq!(pair.server.conn(server).stats().bytes_in_flight, 0);
+}
+
+/// (L7)
+#[test]
+fn rule_rudp_l7_doubt_is_answered_at_once_and_the_rest_in_pairs_or_after_the_delay() {
+    let long = "r".repeat(3);
+    let close = |abort| Frame::Close {
+        code: 0,
+        reason: &long,
+        abort,
+    };
+    for (case, packets, at_once) in [
+        ("one packet", vec![(10, stream(0, b"a", false))], false),
+        (
+            "two packets",
+            vec![(10, stream(0, b"a", false)), (11, stream(1, b"b", false))],
+            true,
+        ),
+        ("a gap", vec![(12, stream(0, b"a", false))], true),
+        (
+            "its filling",
+            vec![(12, stream(1, b"b", false)), (11, stream(0, b"a", false))],
+            true,
+        ),
+        (
+            "a duplicate",
+            vec![(10, stream(0, b"a", false)), (10, stream(0, b"a", false))],
+            true,
+        ),
+        ("FIN", vec![(10, stream(0, b"a", true))], true),
+        ("PING", vec![(10, Frame::Ping)], true),
+        ("CLOSE", vec![(10, close(false))], true),
+        ("ABORT", vec![(10, close(true))], true),
+    ] {
+        let (mut pair, _, _) = Pair::connected(NO_KEEPALIVE, clean());
+        let next = pair.frames(true).last().unwrap().1 + 1;
+        for number in next..10 {
+            pair.inject(true, number, vec![ack(0..1)]);
+        }
+        let last = packets.len() - 1;
+        let mut before = 0;
+        for (i, (number, frame)) in packets.into_iter().enumerate() {
+            before = if i == last { pair.log.len() } else { 0 };
+            pair.inject(true, number, vec![frame]);
+        }
+        assert_eq!(pair.log.len() > before, at_once, "{case}");
+        if !at_once {
+            pair.run_for(Config::DEFAULT.max_ack_delay - ms(1));
+            assert_eq!(pair.log.len(), before, "{case}: not yet");
+            pair.run_for(ms(1));
+            assert_eq!(pair.log.len(), before + 1, "{case}: now");
+        }
+    }
+}
+
+/// (L8)
+#[test]
+fn rule_rudp_l8_too_old_is_not_duplicate() {
+    let (mut pair, _, server) = established();
+    for number in 0..300 {
+        pair.inject(true, 1_000 + 2 * number, vec![Frame::Ping]);
+    }
+    let duplicates = |pair: &mut Pair| pair.server.conn(server).stats().duplicates;
+    pair.inject(true, 1_598, vec![Frame::Ping]);
+    assert_eq!(duplicates(&mut pair), 1);
+    pair.inject(true, 1_001, vec![stream(0, b"old", false)]);
+    pair.inject(true, 1_000, vec![stream(3, b"er", false)]);
+    assert_eq!(duplicates(&mut pair), 1);
+    assert_eq!(pair.server.bytes(server), b"older");
+}
+
+/// (L9)
+#[test]
+fn rule_rudp_l9_an_ack_of_a_packet_never_sent_is_a_violation() {
+    let (mut pair, _, _) = established();
+    let newest = pair.frames(false).last().unwrap().1;
+    pair.inject(true, 50, vec![ack(0..newest + 1)]);
+    assert!(pair.server.closed().is_empty());
+    pair.inject(true, 51, vec![ack(0..newest + 2)]);
+    violation(&pair, "L9");
+}
+
+/// (L10)
+#[test]
+fn rule_rudp_l10_the_window_starts_at_ten_packets_and_answers_a_round_once() {
+    let packet = MAX_DATAGRAM as u64;
+    let (mut pair, client, _) = established();
+    let window = |pair: &mut Pair| pair.client.conn(client).stats().congestion_window;
+    pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+    let before = pair.log.len();
+    pair.settle();
+    assert_eq!(pair.log.len() - before, 10);
+    pair.run_for(ms(40));
+    let doubled = window(&mut pair);
+    assert!((19 * packet..=20 * packet).contains(&doubled), "{doubled}");
+    let start = pair.now + ms(20);
+    let mut sent = 0;
+    pair.lets_pass = Box::new(move |at, from_client, _| {
+        sent += u32::from(from_client && at >= start);
+        !(from_client && [3, 9].contains(&sent)) // two losses of one round
+    });
+    let windows: Vec<u64> = (0..110)
+        .map(|_| {
+            pair.run_for(ms(1));
+            window(&mut pair)
+        })
+        .collect();
+    let mut cuts = windows.windows(2).filter(|pair| pair[1] < pair[0]);
+    let cut = cuts.next().expect("a loss is answered");
+    let half = cut[0] / 2;
+    assert!((half * 3 / 4..=half * 5 / 4).contains(&cut[1]), "{cut:?}");
+    assert_eq!(cuts.next(), None, "once");
+    assert_eq!(pair.client.conn(client).stats().timeouts, 0);
+
+    let (mut pair, client, _) = established();
+    for _ in 0..50 {
+        pair.client.conn(client).write(b"thin").unwrap();
+        pair.run_for(ms(100));
+    }
+    let window = pair.client.conn(client).stats().congestion_window;
+    assert_eq!(window, 10 * packet, "an unused window does not grow");
+}

@@ -1,0 +1,186 @@
+//! The wire format, W1 to W9.
+
+use rudp_proto::CloseReason;
+use rudp_proto::wire::{
+    Ack, DecodeError, Frame, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet,
+    RESET_LEN,
+};
+
+use crate::pair::{client_addr, pattern, secs, server_addr};
+use crate::{data, encoded, established, has, sealed, stream};
+
+/// (W1)
+#[test]
+fn rule_rudp_w1_a_datagram_has_at_most_1200_bytes() {
+    let (mut pair, client, _) = established();
+    pair.client.send_all(client, &pattern(100_000));
+    pair.run_for(secs(5));
+    let longest = pair.log.iter().map(|(_, _, bytes)| bytes.len()).max();
+    assert!(
+        (1_190..=MAX_DATAGRAM).contains(&longest.unwrap()),
+        "{longest:?}"
+    );
+    let fits = sealed([&data(vec![Frame::Ping])[..12], &[0; 1_184]].concat());
+    assert!(Packet::decode(&fits).is_ok());
+    let over = sealed([&data(vec![Frame::Ping])[..12], &[0; 1_185]].concat());
+    assert_eq!(Packet::decode(&over), Err(DecodeError::TooLong(1_201)));
+}
+
+/// (W2)
+#[test]
+fn rule_rudp_w2_another_version_or_type_is_dropped() {
+    let mut version = encoded(&Packet::Refuse { client_id: 1 });
+    version.truncate(10);
+    version[0] = 2;
+    assert_eq!(
+        Packet::decode(&sealed(version.clone())),
+        Err(DecodeError::Version(2))
+    );
+    version[..2].copy_from_slice(&[1, 6]);
+    assert_eq!(
+        Packet::decode(&sealed(version)),
+        Err(DecodeError::PacketType(6))
+    );
+}
+
+/// (W3)
+#[test]
+fn rule_rudp_w3_a_wrong_checksum_is_dropped_and_counted() {
+    let (mut pair, _, _) = established();
+    let mut datagram = pair.log.last().unwrap().2.clone();
+    assert_eq!(sealed(datagram[..datagram.len() - 4].to_vec()), datagram);
+    datagram[12] ^= 4;
+    let before = pair.client.endpoint.stats().corrupted;
+    pair.client
+        .endpoint
+        .handle_datagram(pair.now, server_addr(), &datagram);
+    assert_eq!(pair.client.endpoint.stats().corrupted, before + 1);
+}
+
+/// (W4)
+#[test]
+fn rule_rudp_w4_a_datagram_is_taken_whole_or_not_at_all() {
+    let (mut pair, _, server) = established();
+    let to = pair.id_of(true);
+    let good = encoded(&Packet::Data {
+        to,
+        number: 50,
+        frames: vec![stream(0, b"hello", false)],
+    });
+    let with_tail = [&good[..good.len() - 4], &[3, 0]].concat(); // a STREAM frame that is cut
+    let sent = pair.log.len();
+    pair.server
+        .endpoint
+        .handle_datagram(pair.now, client_addr(), &sealed(with_tail));
+    pair.run_for(secs(1));
+    assert_eq!(pair.server.endpoint.stats().malformed, 1);
+    assert_eq!(
+        (pair.server.bytes(server), pair.log.len()),
+        (&b""[..], sent)
+    );
+    pair.server
+        .endpoint
+        .handle_datagram(pair.now, client_addr(), &good);
+    pair.settle();
+    assert_eq!(pair.server.bytes(server), b"hello");
+}
+
+/// (W5)
+#[test]
+fn rule_rudp_w5_a_varint_holds_62_bits() {
+    for value in [
+        0,
+        63,
+        64,
+        16_383,
+        16_384,
+        (1 << 30) - 1,
+        1 << 30,
+        MAX_VARINT,
+    ] {
+        let datagram = data(vec![Frame::MaxData(value)]);
+        let Ok(Packet::Data { frames, .. }) = Packet::decode(&datagram) else {
+            panic!("{value}");
+        };
+        assert_eq!(frames, [Frame::MaxData(value)]);
+    }
+    assert_eq!(
+        data(vec![Frame::MaxData(u64::MAX)]),
+        data(vec![Frame::MaxData(MAX_VARINT)])
+    );
+}
+
+/// (W6)
+#[test]
+fn rule_rudp_w6_a_data_packet_has_a_known_frame_and_31_bytes_if_it_asks() {
+    let head = &data(vec![Frame::Ping])[..11];
+    assert!(Packet::decode(&sealed(head.to_vec())).is_err(), "no frame");
+    assert!(
+        Packet::decode(&sealed([head, &[0, 0]].concat())).is_err(),
+        "padding only"
+    );
+    let unknown = sealed([head, &[9]].concat());
+    assert_eq!(Packet::decode(&unknown), Err(DecodeError::FrameType(9)));
+    let (mut pair, _, _) = established();
+    pair.run_for(secs(25)); // keepalives
+    let asks = |bytes: &[u8]| has(bytes, |frame| frame.is_ack_eliciting());
+    let asking = pair.log.iter().filter(|(_, _, bytes)| asks(bytes));
+    let shortest = asking.map(|(_, _, bytes)| bytes.len()).min();
+    assert_eq!(shortest, Some(RESET_LEN + 1));
+}
+
+/// (W7)
+#[test]
+fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
+    let (mut pair, _, _) = established();
+    for number in 0..50 {
+        pair.inject(true, 100 + 2 * number, vec![Frame::Ping]);
+    }
+    let frames = pair.frames(false);
+    let Some((_, _, Frame::Ack(Ack { ranges, .. }))) = frames.last() else {
+        panic!("{:?}", frames.last());
+    };
+    assert_eq!(ranges.len(), MAX_ACK_RANGES);
+    assert_eq!(
+        (ranges[0].clone(), ranges[31].clone()),
+        (198..199, 136..137)
+    );
+    let many = [2, 0x40, 100, 0, 32]
+        .into_iter()
+        .chain([1; 65])
+        .collect::<Vec<u8>>();
+    for (case, body) in [
+        ("33 ranges", &many[..]),
+        ("an empty range", &[2, 9, 0, 0, 0]),
+        ("two ranges that touch", &[2, 9, 0, 1, 1, 0, 1]),
+        ("below zero", &[2, 9, 0, 0, 11]),
+    ] {
+        let datagram = sealed([&data(vec![Frame::Ping])[..11], body].concat());
+        assert!(Packet::decode(&datagram).is_err(), "{case}");
+    }
+}
+
+/// (W8)
+#[test]
+fn rule_rudp_w8_stream_data_ends_at_the_last_offset_or_before() {
+    assert!(Packet::decode(&data(vec![stream(MAX_VARINT - 1, b"x", true)])).is_ok());
+    assert!(Packet::decode(&data(vec![stream(MAX_VARINT, b"x", true)])).is_err());
+}
+
+/// (W9)
+#[test]
+fn rule_rudp_w9_a_reason_is_utf8_of_at_most_256_bytes() {
+    let (mut pair, client, _) = established();
+    pair.client.conn(client).abort(1, &"\u{20ac}".repeat(100)); // three bytes each
+    pair.run_for(secs(1));
+    let said = CloseReason::Peer {
+        code: 1,
+        reason: "\u{20ac}".repeat(85),
+    };
+    assert_eq!(pair.server.closed(), [&said]);
+    let head = [&data(vec![Frame::Ping])[..11], &[7, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let long = [&[0x41, 1][..], &[b'x'; MAX_REASON + 1]].concat();
+    for reason in [&[1, 0xff][..], &long] {
+        assert!(Packet::decode(&sealed([&head, reason].concat())).is_err());
+    }
+}
