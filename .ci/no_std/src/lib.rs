@@ -17,6 +17,10 @@ pub extern "C" fn proof() -> i32 {
     if !redials() {
         return 2;
     }
+    #[cfg(feature = "alloc")]
+    if !transports() {
+        return 3;
+    }
     0
 }
 
@@ -31,7 +35,54 @@ fn retransmits() -> bool {
 }
 
 fn redials() -> bool {
-    true
+    use grpc_backoff::{Action, Config, Connection, Verdict};
+    let (now, draw) = (Duration::ZERO, || 1 << 63);
+    let Ok(mut connection) = Connection::new(Config::GRPC) else {
+        return false;
+    };
+    connection.connect(now);
+    let Some(Action::Start(first)) = connection.poll_action(now, draw) else {
+        return false;
+    };
+    connection.handle_failed(now, first.attempt) == Verdict::Accepted
+        && connection.poll_timeout() == Some(Duration::from_secs(1))
+}
+
+/// A Hello crosses a virtual link and is answered.
+#[cfg(feature = "alloc")]
+fn transports() -> bool {
+    use core::net::{Ipv4Addr, SocketAddr};
+    use rudp_proto::{Config, Endpoint, Secrets};
+    extern crate alloc;
+
+    let endpoint = |key| {
+        Endpoint::new(
+            Config::DEFAULT,
+            Secrets {
+                reset_key: [key; 32],
+                seed: [key; 32],
+            },
+        )
+    };
+    let (Ok(mut client), Ok(mut server)) = (endpoint(1), endpoint(2)) else {
+        return false;
+    };
+    let Ok(mut link) = netsim::Link::new(netsim::LinkConfig::PERFECT, 1) else {
+        return false;
+    };
+    server.listen(true);
+    let (here, there) = [1, 2]
+        .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        .into();
+    let (now, mut datagram) = (Duration::ZERO, alloc::vec::Vec::new());
+    if client.connect(now, there).is_err() || client.poll_transmit(now, &mut datagram).is_none() {
+        return false;
+    }
+    link.handle_packet(now, datagram.clone());
+    while let Some(datagram) = link.poll_packet(now) {
+        server.handle_datagram(now, here, &datagram);
+    }
+    server.poll_transmit(now, &mut datagram) == Some(here)
 }
 
 #[cfg(feature = "alloc")]
@@ -66,6 +117,8 @@ mod allocating {
     }
 
     #[global_allocator]
-    static BUMP: Bump =
-        Bump { arena: UnsafeCell::new([0; 1 << 20]), used: AtomicUsize::new(0) };
+    static BUMP: Bump = Bump {
+        arena: UnsafeCell::new([0; 1 << 20]),
+        used: AtomicUsize::new(0),
+    };
 }
