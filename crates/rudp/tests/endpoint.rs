@@ -1,0 +1,239 @@
+//! The driver by itself: endpoints in this process, over real sockets.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use rudp::{CloseReason, ConnectError, Connection, Endpoint, Lost, Options, Trace};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::timeout,
+};
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(60), future)
+        .await
+        .expect("within a minute")
+}
+
+fn any() -> SocketAddr {
+    "127.0.0.1:0".parse().expect("an address")
+}
+
+/// An endpoint for any number of peers.
+fn endpoint() -> Endpoint {
+    Endpoint::bind(any(), Options::default()).expect("a socket")
+}
+
+fn client_to(server: SocketAddr) -> Endpoint {
+    Endpoint::client_to(server, Options::default()).expect("a socket")
+}
+
+async fn pair(server: &Endpoint, client: &Endpoint) -> (Connection, Connection) {
+    let (accepted, connected) =
+        within(async { tokio::join!(server.accept(), client.connect(server.local_addr())) }).await;
+    (accepted.expect("one"), connected.expect("accepted"))
+}
+
+/// A port where nobody listens.
+async fn closed_port() -> SocketAddr {
+    let endpoint = endpoint();
+    let address = endpoint.local_addr();
+    endpoint.abandon().await;
+    address
+}
+
+#[tokio::test]
+async fn both_streams_work_at_once_and_a_close_loses_nothing() {
+    let (server, client) = (endpoint(), endpoint());
+    let (mut accepted, mut connected) = pair(&server, &client).await;
+    let data: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+
+    let echo = async {
+        let mut received = Vec::new();
+        accepted
+            .read_to_end(&mut received)
+            .await
+            .expect("all of it");
+        accepted.write_all(&received).await.expect("room");
+        accepted.shutdown().await.expect("finished");
+        accepted
+    };
+    let ask = async {
+        connected.write_all(&data).await.expect("room");
+        connected.shutdown().await.expect("finished");
+        let mut answer = Vec::new();
+        connected.read_to_end(&mut answer).await.expect("all of it");
+        assert!(answer == data, "what comes back is what was sent");
+        assert_eq!(connected.close(7, "thanks").await, CloseReason::Local);
+        connected
+    };
+    let (accepted, connected) = within(async { tokio::join!(echo, ask) }).await;
+    let reason = CloseReason::Peer {
+        code: 7,
+        reason: "thanks".to_owned(),
+    };
+    assert_eq!(within(accepted.closed()).await, reason);
+    assert_eq!(accepted.explain(), reason.to_string());
+    let stats = connected.stats();
+    assert_eq!(
+        stats.stream_bytes_acked, 3_000_000,
+        "counters outlive the connection"
+    );
+    assert_eq!(accepted.stats().stream_bytes_received, 3_000_000);
+    let error = connected.read(&mut [0]).await.expect_err("closed");
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    let error = connected.write_all(&[0]).await.expect_err("closed");
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[tokio::test]
+async fn acknowledged_means_that_the_peer_has_it() {
+    let (server, client) = (endpoint(), endpoint());
+    let (accepted, connected) = pair(&server, &client).await;
+    within(connected.acknowledged())
+        .await
+        .expect("nothing to wait for");
+    within(connected.write_all(&[1; 100_000]))
+        .await
+        .expect("room");
+    let (first, second) =
+        within(async { tokio::join!(connected.acknowledged(), connected.acknowledged()) }).await;
+    assert!(first.is_ok() && second.is_ok());
+    assert_eq!(connected.unacknowledged(), 0);
+    let mut received = vec![0; 100_000];
+    within((&mut &accepted).read_exact(&mut received))
+        .await
+        .expect("all of it");
+}
+
+#[tokio::test]
+async fn a_closed_port_refuses_at_once() {
+    let address = closed_port().await;
+    let refused = within(client_to(address).connect(address))
+        .await
+        .map(|_| ());
+    assert_eq!(
+        refused,
+        Err(ConnectError::Closed(CloseReason::Lost(Lost::Refused)))
+    );
+}
+
+#[tokio::test]
+async fn an_abandoned_connect_leaves_nothing_behind() {
+    let silent = std::net::UdpSocket::bind(any()).expect("a socket");
+    let address = silent.local_addr().expect("bound");
+    let mut options = Options::default();
+    options.config.max_connections = 1;
+    let client = Endpoint::client_to(address, options).expect("a socket");
+    for _ in 0..3 {
+        // The place of the one before is free once the driver had its turn.
+        within(async {
+            while connect_starts(&client, address).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+/// Starts to connect to a silent server, and gives up when it has begun.
+async fn connect_starts(client: &Endpoint, silent: SocketAddr) -> Result<(), ConnectError> {
+    match timeout(Duration::from_millis(1), client.connect(silent)).await {
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(_)) | Err(_) => Ok(()),
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_with_its_key_resets_the_connections_of_its_former_life() {
+    let options = || Options {
+        reset_key: [7; 32],
+        ..Options::default()
+    };
+    let server = Endpoint::bind(any(), options()).expect("a socket");
+    let address = server.local_addr();
+    let client = client_to(address);
+    let (accepted, connected) = pair(&server, &client).await;
+    server.abandon().await;
+    assert_eq!(within(accepted.closed()).await, CloseReason::Local);
+
+    let _server = Endpoint::bind(address, options()).expect("the port is free at once");
+    within(connected.write_all(b"are you there?"))
+        .await
+        .expect("room");
+    assert_eq!(
+        within(connected.closed()).await,
+        CloseReason::Lost(Lost::Reset)
+    );
+}
+
+#[tokio::test]
+async fn a_shutdown_tells_the_peers_and_a_dropped_connection_its_own() {
+    let (server, client) = (endpoint(), endpoint());
+    let gone = CloseReason::Peer {
+        code: 0,
+        reason: String::new(),
+    };
+    let (accepted, connected) = pair(&server, &client).await;
+    drop(connected);
+    assert_eq!(within(accepted.closed()).await, gone);
+
+    let (_accepted, connected) = pair(&server, &client).await;
+    within(server.shutdown()).await;
+    let told = CloseReason::Peer {
+        code: 0,
+        reason: "shutting down".to_owned(),
+    };
+    assert_eq!(within(connected.closed()).await, told);
+}
+
+#[tokio::test]
+async fn connections_that_nobody_accepts_end_with_their_endpoint() {
+    let (server, client) = (endpoint(), endpoint());
+    let connected = within(client.connect(server.local_addr()))
+        .await
+        .expect("accepted");
+    within(server.shutdown()).await;
+    assert!(matches!(
+        within(connected.closed()).await,
+        CloseReason::Peer { code: 0, .. }
+    ));
+}
+
+#[tokio::test]
+async fn traces_tell_of_the_handshake_and_of_samples() {
+    let traces = Arc::new(Mutex::new(Vec::new()));
+    let sink = traces.clone();
+    let options = Options {
+        on_trace: Some(Arc::new(move |_, trace| {
+            sink.lock().expect("unpoisoned").push(trace)
+        })),
+        ..Options::default()
+    };
+    let server = endpoint();
+    let client = Endpoint::client_to(server.local_addr(), options).expect("a socket");
+    let (_accepted, connected) = pair(&server, &client).await;
+    within(connected.write_all(b"x")).await.expect("room");
+    within(connected.acknowledged())
+        .await
+        .expect("acknowledged");
+    within(connected.close(0, "")).await;
+    drop(client);
+    let traces = traces.lock().expect("unpoisoned");
+    assert!(
+        traces
+            .iter()
+            .any(|trace| matches!(trace, Trace::Handshake { .. })),
+        "{traces:?}"
+    );
+    assert!(
+        traces
+            .iter()
+            .any(|trace| matches!(trace, Trace::Sample { .. })),
+        "{traces:?}"
+    );
+}

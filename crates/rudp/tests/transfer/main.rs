@@ -1,0 +1,8 @@
+//! Files between real processes over real sockets.
+
+mod disk;
+mod harness;
+mod lost;
+mod peers;
+mod plain;
+mod refused;
