@@ -5,9 +5,11 @@
 //! | [`vectors`] | the format of the RTO vector files and how answers are compared |
 //! | [`settings`] | an estimator's configuration in plain numbers |
 //! | [`model`] | RFC 6298 in exact rationals, without a line of `rto` |
+//! | [`fixed`] | the same estimate in 256-bit fixed point, for long chains |
 //! | [`subject`] | `rto` behind the same events as the model |
 //! | [`schema`] | the check of vector files against `vectors/schema.json` |
 //! | [`pair`] | two endpoints of the transport in virtual time |
+pub mod fixed;
 pub mod model;
 pub mod pair;
 pub mod schema;

@@ -1,5 +1,7 @@
 //! The crate `rto` as vectors and properties see it.
 
+use std::time::Duration;
+
 use rto::{Config, ConfigError, Estimator, Outcome, Progress, RetransmitTimer, Sample, Sampler};
 
 use crate::{
@@ -33,6 +35,12 @@ impl Rto {
     #[must_use]
     pub const fn estimator(&self) -> &Estimator {
         self.timer.estimator()
+    }
+
+    /// The timer in one line.
+    #[must_use]
+    pub fn explain(&self, now: Duration) -> String {
+        self.timer.explain(now).to_string()
     }
 
     /// The timer keeps its estimator to itself, so a command to the estimator alone takes

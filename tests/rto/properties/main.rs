@@ -1,1 +1,76 @@
-//! placeholder
+//! What holds for every input, checked on random ones.
+
+mod errors;
+mod machine;
+mod sampler;
+
+use std::{num::NonZeroU32, time::Duration};
+
+use conformance::settings::{AfterHandshake, CollapseOn, Settings};
+use proptest::{prelude::*, test_runner::RngSeed};
+use rto::Config;
+
+/// The same cases in every run; a failure prints its input, shrunk.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(6298),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// Every legal configuration in plain numbers.
+fn settings() -> impl Strategy<Value = Settings> {
+    let cap = prop_oneof![Just(None), (1_u64..=120_000_000_000).prop_map(Some)];
+    let gain = || (1_u16..=u16::MAX).prop_flat_map(|den| (1..=den, Just(den)));
+    let small = || prop_oneof![Just((1, 8)), Just((1, 4)), gain()];
+    let bounds = cap.prop_flat_map(|cap| {
+        let most = cap.unwrap_or(120_000_000_000);
+        (Just(cap), 0..=most, 0..=most, 0..=most, any::<bool>())
+    });
+    let gains = (small(), small(), 1..=Config::MAX_K);
+    let rest = (
+        1..=limit(),
+        proptest::option::of((1_u32..10).prop_map(|n| NonZeroU32::new(n).expect("positive"))),
+        prop_oneof![
+            Just(AfterHandshake::Raise),
+            Just(AfterHandshake::Replace),
+            Just(AfterHandshake::Keep)
+        ],
+        prop_oneof![Just(CollapseOn::OnSample), Just(CollapseOn::OnAnyAck)],
+    );
+    (bounds, gains, rest).prop_map(|(bounds, gains, rest)| {
+        let (max_rto_ns, a, b, granularity_ns, ticks) = bounds;
+        let (alpha, beta, k) = gains;
+        let (max_sample_ns, clear_after, post_syn, collapse) = rest;
+        Settings {
+            initial_rto_ns: a.max(b).max(1),
+            min_rto_ns: a.min(b).max(1),
+            max_rto_ns,
+            granularity_ns: if ticks { granularity_ns } else { 0 },
+            alpha,
+            beta,
+            k,
+            max_sample_ns,
+            clear_after,
+            post_syn,
+            collapse,
+        }
+    })
+}
+
+/// Any instant, near ones more often, up to the end of time.
+fn instant() -> impl Strategy<Value = Duration> + Clone {
+    prop_oneof![
+        6 => (0_u64..500_000).prop_map(Duration::from_millis),
+        1 => any::<u64>().prop_map(Duration::from_nanos),
+        1 => any::<u64>().prop_map(Duration::from_secs),
+        1 => Just(Duration::MAX),
+    ]
+}
+
+/// [`Config::LIMIT`] in ns.
+fn limit() -> u64 {
+    u64::try_from(Config::LIMIT.as_nanos()).expect("2^50")
+}
