@@ -16,3 +16,8 @@ pub mod schema;
 pub mod settings;
 pub mod subject;
 pub mod vectors;
+
+/// The examples of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
