@@ -14,6 +14,7 @@ use bytes::{Buf, BufMut};
 
 pub use field::MAX_VARINT;
 use field::{put_varint, take_array, take_u8, take_u64, take_varint};
+pub(crate) use frame::put_stream_header;
 pub use frame::{Ack, Frame, MAX_ACK_RANGES, MAX_REASON};
 
 /// The protocol version this crate speaks (W2).

@@ -150,7 +150,7 @@ fn rule_rudp_h4_the_first_challenge_is_answered_at_once_and_later_ones_with_the_
 
 /// (H5)
 #[test]
-fn rule_rudp_h5_a_cookie_is_good_for_30_seconds_one_address_and_one_id() {
+fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
     let last = COOKIE_LIFETIME;
     let elsewhere = "10.0.0.3:1000".parse().unwrap();
     for (case, at, from, id, good) in [

@@ -66,7 +66,9 @@ impl Connection {
     /// lost. [`Event::Closed`](crate::Event::Closed) follows when the peer has
     /// closed too, which it does at once unless it has data to deliver of a
     /// [`close`](Self::close) of its own (K3). `code` 0 is "no error"; of
-    /// `reason` at most 256 bytes travel. Does nothing if already closing.
+    /// `reason` at most 256 bytes travel. What the peer has sent and not yet
+    /// delivered may be lost: read to the end first. Does nothing if already
+    /// closing.
     pub fn close(&mut self, code: u64, reason: &str) {
         if self.is_over() {
             return;

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::{Connection, Delivery, Phase};
 use crate::loss::{Content, SentPacket};
+use crate::ranges::length;
 use crate::sender::Chunk;
 use crate::wire::{self, CHECKSUM_LEN, Frame, MAX_DATAGRAM, Packet, RESET_LEN};
 
@@ -103,7 +104,7 @@ impl Connection {
             || self.closing.delivery == Delivery::Due
             || self.recv.poll_limit().is_some();
         match chunk {
-            Some(chunk) => Some(crate::ranges::length(&chunk.range)),
+            Some(chunk) => Some(length(&chunk.range)),
             None => control.then_some(0),
         }
     }
@@ -160,20 +161,10 @@ impl Connection {
             .saturating_add(CHECKSUM_LEN);
         let room = MAX_DATAGRAM.saturating_sub(1).saturating_sub(used) as u64; // 1 for a PING
         let chunk = self.send.next_chunk(room).filter(|_| !self.is_over())?;
-        let mut data = Vec::new();
-        self.send.copy(&chunk.range, &mut data);
-        let sent = self
-            .stats
-            .stream_bytes_sent
-            .saturating_add(data.len() as u64);
-        self.stats.stream_bytes_sent = sent;
-        let offset = chunk.range.start;
-        Frame::Stream {
-            offset,
-            data: &data,
-            fin: chunk.fin,
-        }
-        .encode(datagram);
+        let len = length(&chunk.range);
+        wire::put_stream_header(datagram, chunk.range.start, len, chunk.fin);
+        self.send.copy(&chunk.range, datagram);
+        self.stats.stream_bytes_sent = self.stats.stream_bytes_sent.saturating_add(len);
         self.send.handle_sent(&chunk);
         Some(chunk)
     }

@@ -84,9 +84,8 @@ impl Frame<'_> {
             Self::Ping => out.put_u8(PING),
             Self::Ack(ack) => encode_ack(ack, out),
             Self::Stream { offset, data, fin } => {
-                out.put_u8(if *fin { STREAM_FIN } else { STREAM });
-                put_varint(out, *offset);
-                put_bytes(out, data);
+                put_stream_header(out, *offset, data.len() as u64, *fin);
+                out.put_slice(data);
             }
             Self::MaxData(limit) => {
                 out.put_u8(MAX_DATA);
@@ -112,6 +111,13 @@ impl Frame<'_> {
             }
         }
     }
+}
+
+/// Appends a STREAM frame up to its data, of which `len` bytes must follow.
+pub(crate) fn put_stream_header(out: &mut Vec<u8>, offset: u64, len: u64, fin: bool) {
+    out.put_u8(if fin { STREAM_FIN } else { STREAM });
+    put_varint(out, offset);
+    put_varint(out, len);
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
