@@ -138,10 +138,8 @@ impl Connection {
             match waiting {
                 None => Poll::Ready(Err(self.ended())),
                 Some(0) => Poll::Ready(Ok(())),
-                Some(_) => {
-                    state.await_acknowledged(self.handle, cx);
-                    Poll::Pending
-                }
+                Some(_) if state.await_acknowledged(self.handle, cx) => Poll::Pending,
+                Some(_) => Poll::Ready(Err(self.ended())), // the endpoint is gone
             }
         })
         .await
@@ -214,11 +212,9 @@ impl Connection {
                 self.shared.work.notify_one();
                 Poll::Ready(Ok(count))
             }
-            Ok(None) => {
-                state.await_readable(self.handle, cx);
-                Poll::Pending
-            }
-            Err(_) => Poll::Ready(Err(self.ended())),
+            Ok(None) if state.await_readable(self.handle, cx) => Poll::Pending,
+            // The stream ended early, or the endpoint is gone.
+            Ok(None) | Err(_) => Poll::Ready(Err(self.ended())),
         }
     }
 
@@ -229,8 +225,11 @@ impl Connection {
         };
         match connection.write(data) {
             Ok(0) if !data.is_empty() => {
-                state.await_writable(self.handle, cx);
-                Poll::Pending
+                if state.await_writable(self.handle, cx) {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(Err(self.ended())) // the endpoint is gone
+                }
             }
             Ok(count) => {
                 drop(state);
