@@ -3,6 +3,7 @@
 mod blocking;
 mod clock;
 mod connection;
+pub mod demo;
 mod driver;
 mod endpoint;
 pub mod protocol;

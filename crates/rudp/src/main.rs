@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use cli::{EXIT_CODES, Exit, recv, relay, send};
+use cli::{EXIT_CODES, demo, recv, relay, send};
 
 /// Sends files over UDP, through loss, reordering and servers that die
 #[derive(Debug, Parser)]
@@ -26,6 +26,9 @@ enum Command {
     Send(send::Args),
     /// Relay datagrams, as badly as you ask
     Relay(relay::Args),
+    /// See a file cross a hostile network, in about 40 seconds
+    #[command(after_help = EXIT_CODES)]
+    Demo(demo::Args),
 }
 
 #[tokio::main]
@@ -40,6 +43,7 @@ async fn main() -> ExitCode {
     match cli.command {
         Command::Recv(args) => args.run().await.into(),
         Command::Send(args) => args.run().await.into(),
-        Command::Relay(args) => Exit::of(false, args.run().await).into(),
+        Command::Relay(args) => args.run().await.into(),
+        Command::Demo(args) => args.run().await.into(),
     }
 }

@@ -1,5 +1,6 @@
 //! The commands of the program.
 
+pub(crate) mod demo;
 pub(crate) mod recv;
 pub(crate) mod relay;
 pub(crate) mod send;

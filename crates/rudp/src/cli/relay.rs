@@ -1,0 +1,143 @@
+//! `rudp relay`.
+
+use std::{net::SocketAddr, ops::Range, time::Duration};
+
+use anyhow::Context;
+use netsim::{LinkConfig, Probability};
+use rudp::{
+    Clock,
+    relay::{Relay, RelayConfig, RelayCounters},
+};
+use serde_json::{Value, json};
+
+use super::{Exit, print, units};
+
+/// What `rudp relay` takes. Every setting holds for each direction: `--delay 40ms` makes a round
+/// trip of 80 ms.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Args {
+    /// Where clients send to; port 0 is any free one, and the address is printed first
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Where to relay to
+    #[arg(long, value_name = "ADDR")]
+    to: SocketAddr,
+    /// Share of datagrams lost, such as 5%
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    loss: Probability,
+    /// How long every datagram takes, such as 40ms
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
+    delay: Duration,
+    /// How much the delay varies either way, without reordering
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
+    jitter: Duration,
+    /// Share of datagrams held back for 10 ms, so that later ones overtake
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    reorder: Probability,
+    /// Share of datagrams that arrive twice
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    duplicate: Probability,
+    /// Share of datagrams with a bit flipped
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    corrupt: Probability,
+    /// When everything is lost, counted from the start of the relay; may be given several times
+    #[arg(long, value_name = "FROM..TO", value_parser = units::times)]
+    blackout: Vec<Range<Duration>>,
+    /// Rate of the bottleneck, such as 100mbit [default: unlimited]
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    rate: Option<u64>,
+    /// How much may wait for the bottleneck, such as 250kB
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = units::size)]
+    queue: usize,
+    /// Seed of all chance [default: a fresh one, which is printed]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print machine-readable lines
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Relays until Ctrl-C, which is its normal end, then prints what happened.
+    pub(crate) async fn run(self) -> Exit {
+        Exit::of(self.json, self.relay().await)
+    }
+
+    async fn relay(self) -> anyhow::Result<()> {
+        let seed = self.seed.unwrap_or_else(rand::random);
+        let link = self.link();
+        let config = RelayConfig {
+            there: link.clone(),
+            back: link,
+            seed,
+            ..RelayConfig::default()
+        };
+        let relay = Relay::bind(self.listen, self.to, config, Clock::start())
+            .with_context(|| format!("relay from {} to {}", self.listen, self.to))?;
+        let listen = relay.local_addr()?;
+        if self.json {
+            let ready =
+                json!({ "event": "listening", "listen": listen, "to": self.to, "seed": seed });
+            print(ready);
+        } else {
+            println!(
+                "listening on {listen}, relaying to {}, seed {seed}",
+                self.to
+            );
+        }
+
+        let control = relay.control();
+        tokio::select! {
+            failed = relay.run() => match failed? {},
+            interrupted = tokio::signal::ctrl_c() => interrupted?,
+        }
+        let counters = control.counters();
+        if self.json {
+            print(as_json(&counters));
+        } else {
+            print(counters);
+        }
+        Ok(())
+    }
+
+    fn link(&self) -> LinkConfig {
+        LinkConfig {
+            delay: self.delay,
+            jitter: self.jitter,
+            loss: self.loss,
+            reorder: self.reorder,
+            duplicate: self.duplicate,
+            corrupt: self.corrupt,
+            rate: self.rate,
+            queue: self.queue,
+            blackouts: self.blackout.clone(),
+            ..LinkConfig::PERFECT
+        }
+    }
+}
+
+fn as_json(counters: &RelayCounters) -> Value {
+    let link = |link: &netsim::Counters| {
+        json!({
+            "entered": link.entered,
+            "entered_bytes": link.entered_bytes,
+            "delivered": link.delivered,
+            "delivered_bytes": link.delivered_bytes,
+            "lost_random": link.lost_random,
+            "lost_blackout": link.lost_blackout,
+            "lost_queue": link.lost_queue,
+            "duplicated": link.duplicated,
+            "corrupted": link.corrupted,
+            "reordered": link.reordered,
+        })
+    };
+    json!({
+        "event": "counters",
+        "there": link(&counters.there),
+        "back": link(&counters.back),
+        "flows": counters.flows,
+        "no_flow": counters.no_flow,
+        "unreachable": counters.unreachable,
+        "not_sent": counters.not_sent,
+    })
+}

@@ -1,0 +1,339 @@
+//! What happened, in the order in which it happened.
+
+use std::{ops::Range, time::Duration};
+
+use blake3::Hash;
+use grpc_backoff::Outcome;
+
+use super::scenes::{Ends, Network, Scene};
+use crate::{
+    Attempt, CloseReason, ReceiveEvent, Receiving, Report, SendEvent, Sending, Trace,
+    relay::RelayCounters,
+};
+
+/// Something that one of the actors reports.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// The sender.
+    Sender(SendEvent),
+    /// The receiver.
+    Receiver(ReceiveEvent),
+}
+
+/// All that is known of one performance, as of now.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The name of the file.
+    pub name: String,
+    /// Its length, in bytes.
+    pub length: u64,
+    /// The seed of all chance in the network.
+    pub seed: u64,
+    /// The network.
+    pub network: Network,
+    /// The scenes so far.
+    pub acts: Vec<Act>,
+    /// Round trips measured, at most one for each millisecond.
+    pub samples: Vec<RttSample>,
+    /// Expiries of the sender's timer.
+    pub expiries: Vec<Expiry>,
+    /// Times of fast retransmits.
+    pub fast_retransmits: Vec<Duration>,
+    /// Attempts to connect.
+    pub attempts: Vec<Ended>,
+    /// When and why the sender lost its connection.
+    pub lost: Vec<(Duration, CloseReason)>,
+    /// When how many bytes were on the receiver's disk, at most one entry for each millisecond.
+    pub on_disk: Vec<(Duration, u64)>,
+    /// Where the data went on after the last interruption.
+    pub resumed: Option<Resumed>,
+    /// When it was dark.
+    pub dark: Option<Range<Duration>>,
+    /// When the server died and when it was back.
+    pub down: Option<(Duration, Option<Duration>)>,
+    /// What the relay counted.
+    pub relay: RelayCounters,
+    /// The sender's own report, once the file is delivered.
+    pub report: Option<Report>,
+    /// The hashes of the file sent and of the file received, both read back from disk.
+    pub hashes: Option<(Hash, Hash)>,
+    /// When the last thing happened.
+    pub end: Duration,
+}
+
+/// A scene that was played, and what came in it.
+#[derive(Clone, Debug)]
+pub struct Act {
+    /// Which.
+    pub scene: &'static Scene,
+    /// When it began.
+    pub from: Duration,
+    /// Round trips measured.
+    pub samples: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Expiries of the timer.
+    pub expiries: u64,
+    /// Attempts to connect that failed.
+    pub failures: u64,
+    /// The first sample that undid back-offs, and the samples since.
+    pub collapse: Option<(Duration, u64)>,
+}
+
+/// A round trip, and what the estimator made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttSample {
+    /// When.
+    pub at: Duration,
+    /// The round trip.
+    pub rtt: Duration,
+    /// The smoothed round trip after it.
+    pub srtt: Duration,
+    /// The RTO after it.
+    pub rto: Duration,
+}
+
+/// An expiry of the retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// When.
+    pub at: Duration,
+    /// The RTO that ran out.
+    pub rto: Duration,
+    /// The RTO from then on.
+    pub next_rto: Duration,
+    /// How many expiries in a row this makes.
+    pub in_a_row: u32,
+    /// When the data concerned was last sent before the first of them.
+    pub last_sent: Duration,
+}
+
+/// An attempt that ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// When.
+    pub at: Duration,
+    /// Which, and how.
+    pub attempt: Attempt,
+    /// How many had failed in a row before it.
+    pub failed_before: u32,
+}
+
+/// Where the data went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// When.
+    pub at: Duration,
+    /// The bytes that the receiver found on its disk.
+    pub on_disk: u64,
+    /// Where the data goes on.
+    pub offset: u64,
+    /// The bytes that had been reported as on disk before.
+    pub seen_before: u64,
+}
+
+const ONE_POINT: Duration = Duration::from_millis(1);
+
+impl Record {
+    pub(super) fn new(name: String, length: u64, seed: u64, network: Network) -> Self {
+        Self {
+            name,
+            length,
+            seed,
+            network,
+            acts: Vec::new(),
+            samples: Vec::new(),
+            expiries: Vec::new(),
+            fast_retransmits: Vec::new(),
+            attempts: Vec::new(),
+            lost: Vec::new(),
+            on_disk: Vec::new(),
+            resumed: None,
+            dark: None,
+            down: None,
+            relay: RelayCounters::default(),
+            report: None,
+            hashes: None,
+            end: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn begin(&mut self, scene: &'static Scene, from: Duration) {
+        self.end = self.end.max(from);
+        self.acts.push(Act {
+            scene,
+            from,
+            samples: 0,
+            fast_retransmits: 0,
+            expiries: 0,
+            failures: 0,
+            collapse: None,
+        });
+    }
+
+    /// The bytes on the receiver's disk.
+    #[must_use]
+    pub fn bytes_on_disk(&self) -> u64 {
+        self.on_disk.last().map_or(0, |&(_, bytes)| bytes)
+    }
+
+    /// The scene in which something happened.
+    #[must_use]
+    pub fn act_at(&self, at: Duration) -> Option<&Act> {
+        self.acts.iter().rev().find(|act| act.from <= at)
+    }
+
+    /// When a scene ended: where the next one begins.
+    #[must_use]
+    pub fn act_end(&self, index: usize) -> Duration {
+        self.acts.get(index + 1).map_or(self.end, |next| next.from)
+    }
+
+    /// Takes in what happened.
+    pub(super) fn handle(&mut self, news: &News) {
+        match news {
+            News::Sender(event) => self.handle_sender(event),
+            News::Receiver(event) => self.handle_receiver(event),
+        }
+    }
+
+    /// Whether this news, taken in already, is what the current scene waited for.
+    pub(super) fn scene_is_over(&self, news: &News) -> bool {
+        let Some(act) = self.acts.last() else {
+            return false;
+        };
+        match act.scene.ends {
+            Ends::OnDisk { percent } => self.bytes_on_disk() >= self.length / 100 * percent,
+            Ends::Fresh {
+                samples,
+                fast_retransmits,
+            } => {
+                let enough = act.samples >= samples && act.fast_retransmits >= fast_retransmits;
+                enough && matches!(news.sender_trace(), Some(Trace::Sample { .. }))
+            }
+            Ends::Collapsed { samples } => act.collapse.is_some_and(|(_, since)| since >= samples),
+            Ends::Refused { attempts } => act.failures >= attempts,
+            Ends::Delivered => false, // the sender's report ends it
+        }
+    }
+
+    fn handle_sender(&mut self, event: &SendEvent) {
+        self.end = self.end.max(event.at);
+        match &event.what {
+            Sending::Attempt(attempt) => self.handle_attempt(event.at, attempt),
+            Sending::Lost(reason) => self.lost.push((event.at, reason.clone())),
+            Sending::Started {
+                offset, on_disk, ..
+            } if *on_disk > 0 => {
+                self.resumed = Some(Resumed {
+                    at: event.at,
+                    on_disk: *on_disk,
+                    offset: *offset,
+                    seen_before: self.bytes_on_disk(),
+                });
+            }
+            Sending::Trace { trace, .. } => self.handle_trace(*trace),
+            _ => {}
+        }
+    }
+
+    fn handle_attempt(&mut self, at: Duration, attempt: &Attempt) {
+        let failed = |ended: &&Ended| ended.attempt.outcome != Outcome::Connected;
+        let failed_before = self.attempts.iter().rev().take_while(failed).count();
+        let ended = Ended {
+            at,
+            attempt: attempt.clone(),
+            failed_before: u32::try_from(failed_before).unwrap_or(u32::MAX),
+        };
+        if let Some(act) = self.acts.last_mut().filter(|_| failed(&&ended)) {
+            act.failures += 1;
+        }
+        self.attempts.push(ended);
+    }
+
+    fn handle_trace(&mut self, trace: Trace) {
+        let Some(act) = self.acts.last_mut() else {
+            return;
+        };
+        match trace {
+            Trace::Sample {
+                at,
+                rtt,
+                srtt,
+                rto,
+                collapsed,
+                ..
+            } => {
+                act.samples += 1;
+                match &mut act.collapse {
+                    Some((_, since)) => *since += 1,
+                    none if collapsed > 0 => *none = Some((at, 0)),
+                    _ => {}
+                }
+                let new = |last: &RttSample| last.at + ONE_POINT <= at || collapsed > 0;
+                if self.samples.last().is_none_or(new) {
+                    self.samples.push(RttSample { at, rtt, srtt, rto });
+                }
+            }
+            Trace::Expired {
+                at,
+                rto,
+                next_rto,
+                backoffs,
+                last_sent,
+            } => {
+                act.expiries += 1;
+                let before = self.expiries.last().filter(|_| backoffs > 1);
+                self.expiries.push(Expiry {
+                    at,
+                    rto,
+                    next_rto,
+                    in_a_row: backoffs,
+                    last_sent: before.map_or(last_sent, |first| first.last_sent),
+                });
+            }
+            Trace::FastRetransmit { at, .. } => {
+                act.fast_retransmits += 1;
+                self.fast_retransmits.push(at);
+            }
+            Trace::Handshake { .. } => {}
+        }
+    }
+
+    fn handle_receiver(&mut self, event: &ReceiveEvent) {
+        self.end = self.end.max(event.at);
+        let (on_disk, always) = match event.what {
+            Receiving::Progress { on_disk, .. } => (on_disk, on_disk == self.length),
+            Receiving::Started { offset, .. } => (offset, true),
+            _ => return,
+        };
+        let new = |&(last, _): &(Duration, u64)| always || last + ONE_POINT <= event.at;
+        match self.on_disk.last_mut() {
+            Some(last) if !new(last) => last.1 = on_disk,
+            _ => self.on_disk.push((event.at, on_disk)),
+        }
+    }
+}
+
+impl News {
+    /// When it happened.
+    #[must_use]
+    pub fn at(&self) -> Duration {
+        match self {
+            Self::Sender(event) => event.at,
+            Self::Receiver(event) => event.at,
+        }
+    }
+
+    /// The step of the sender's transport, if it is one.
+    #[must_use]
+    pub fn sender_trace(&self) -> Option<Trace> {
+        match self {
+            Self::Sender(SendEvent {
+                what: Sending::Trace { trace, .. },
+                ..
+            }) => Some(*trace),
+            _ => None,
+        }
+    }
+}

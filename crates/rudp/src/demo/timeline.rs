@@ -1,0 +1,321 @@
+//! The play as text, line by line, while it happens.
+
+use std::{fmt, net::SocketAddr, time::Duration};
+
+use grpc_backoff::Outcome;
+use rto::{Estimator, Sample};
+
+use super::{
+    News, Record, SCRIPT,
+    record::{Act, Ended},
+    words::{bytes, count, rate, span},
+};
+use crate::{Handle, HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Trace};
+
+/// A line of the timeline; displayed, it is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A scene begins, or the play does: a title, and what there is to see.
+    Title {
+        /// The title.
+        title: String,
+        /// What there is to see.
+        about: String,
+    },
+    /// Something happened.
+    Event {
+        /// When, since the start.
+        at: Duration,
+        /// Who did it: `sender`, `receiver`, `relay` or `script`.
+        actor: &'static str,
+        /// What and why.
+        text: String,
+    },
+}
+
+const WIDTH: usize = 96;
+/// Where the text of an event begins.
+const INDENT: usize = 22;
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Title { title, about } => {
+                writeln!(
+                    f,
+                    "\n── {title} {}",
+                    "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4))
+                )?;
+                write!(f, "   {}", wrapped(about, WIDTH - 3, "\n   "))
+            }
+            Self::Event { at, actor, text } => {
+                let indent = format!("\n{:INDENT$}", "");
+                let text = wrapped(text, WIDTH - INDENT, &indent);
+                write!(f, "{:>8.3} s  {actor:<8}  {text}", at.as_secs_f64())
+            }
+        }
+    }
+}
+
+/// Breaks a text into lines of at most `width` characters.
+fn wrapped(text: &str, width: usize, line_break: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            lines.push_str(line_break);
+            column = 0;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
+/// How many lines of one kind a scene prints, before it only counts.
+const REPEATS: u64 = 3;
+/// The pause between two lines that only say how things stand.
+const PULSE: Duration = Duration::from_secs(1);
+
+/// Turns what happens into lines.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// The estimator of the current connection, run once more beside it: it can explain itself.
+    estimator: Option<(Handle, Estimator)>,
+    next_pulse: Duration,
+}
+
+impl Timeline {
+    pub(super) fn scene_begins(&mut self, record: &Record) -> Vec<Line> {
+        let Some(act) = record.acts.last() else {
+            return Vec::new();
+        };
+        self.next_pulse = act.from + PULSE;
+        let title = format!(
+            "{} of {}: {}",
+            record.acts.len(),
+            SCRIPT.len(),
+            act.scene.title
+        );
+        let about = act.scene.about.to_owned();
+        vec![Line::Title { title, about }]
+    }
+
+    pub(super) fn scene_ends(&self, record: &Record) -> Option<Line> {
+        let act = record.acts.last()?;
+        let text = format!(
+            "after {}: {} of {} on disk; in this scene {}, {}, {}",
+            span(record.end.saturating_sub(act.from)),
+            bytes(record.bytes_on_disk()),
+            bytes(record.length),
+            count(act.samples, "sample", "samples"),
+            count(act.fast_retransmits, "fast retransmit", "fast retransmits"),
+            count(act.expiries, "expiry", "expiries"),
+        );
+        Some(event(record.end, "script", text))
+    }
+
+    /// The lines for news that the record has taken in.
+    pub(super) fn news(&mut self, news: &News, record: &Record) -> Vec<Line> {
+        match news {
+            News::Receiver(event) => receiver(event).into_iter().collect(),
+            News::Sender(SendEvent {
+                what: Sending::Trace { connection, trace },
+                ..
+            }) => {
+                let first = self.follow(*connection, *trace);
+                self.trace(*trace, first, record).into_iter().collect()
+            }
+            News::Sender(event) => sender(event, record).into_iter().collect(),
+        }
+    }
+
+    /// Runs the estimator beside the connection's own. Returns whether this is its first sample.
+    fn follow(&mut self, connection: Handle, trace: Trace) -> bool {
+        if self.estimator.is_none_or(|(whose, _)| whose != connection) {
+            let fresh = Estimator::new(rto::Config::RFC6298).ok();
+            self.estimator = fresh.map(|fresh| (connection, fresh));
+        }
+        let Some((_, estimator)) = &mut self.estimator else {
+            return false;
+        };
+        match trace {
+            Trace::Sample { rtt, .. } => {
+                let first = estimator.srtt().is_none();
+                estimator.sample(Sample::measured(rtt));
+                first
+            }
+            Trace::Expired { .. } => {
+                estimator.back_off();
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// The RTO and its reasons; the plain number if the estimators have parted, as they do after a
+    /// handshake that timed out.
+    fn explain(&self, rto: Duration) -> String {
+        match &self.estimator {
+            Some((_, estimator)) if estimator.rto() == rto => estimator.explain().to_string(),
+            _ => format!("RTO {}", span(rto)),
+        }
+    }
+
+    fn trace(&mut self, trace: Trace, first: bool, record: &Record) -> Option<Line> {
+        let act = record.acts.last()?;
+        let (at, text) = match trace {
+            Trace::Sample {
+                at,
+                rtt,
+                rto,
+                collapsed,
+                ..
+            } => {
+                let why = self.explain(rto);
+                let text = if collapsed > 0 {
+                    let undone = count(collapsed.into(), "back-off", "back-offs");
+                    format!("a fresh sample of {} undoes {undone}: {why}", span(rtt))
+                } else if first {
+                    format!("first sample {}: {why}", span(rtt))
+                } else if at >= self.next_pulse {
+                    let on_disk = bytes(record.bytes_on_disk());
+                    format!("{on_disk} of {} on disk; {why}", bytes(record.length))
+                } else {
+                    return None;
+                };
+                self.next_pulse = at + PULSE;
+                (at, text)
+            }
+            Trace::Expired { at, rto, .. } => {
+                let expiry = record.expiries.last()?;
+                let silence = span(at.saturating_sub(expiry.last_sent));
+                let why = self.explain(expiry.next_rto);
+                let text = format!(
+                    "EXPIRED {silence} after the last send: RTO {} ran out, so that is sent again; {why}",
+                    span(rto)
+                );
+                (at, text)
+            }
+            Trace::FastRetransmit { at, packets } => {
+                if act.fast_retransmits > REPEATS {
+                    return None;
+                }
+                let lost = count(packets.into(), "packet", "packets");
+                let mut text = format!("fast retransmit: {lost} lost, as later ones have arrived");
+                if act.fast_retransmits == REPEATS {
+                    text += " (more in this scene are only counted)";
+                }
+                (at, text)
+            }
+            Trace::Handshake { at, step } => {
+                let text = match step {
+                    HandshakeStep::Hello => return None, // the attempt tells
+                    HandshakeStep::HelloAgain => "no answer yet: Hello again",
+                    HandshakeStep::Cookie => "a server is there: Hello again, with its cookie",
+                    HandshakeStep::Settings => "SETTINGS: the server has accepted",
+                };
+                (at, text.to_owned())
+            }
+        };
+        Some(event(at, "sender", text))
+    }
+}
+
+/// The lines before the first scene.
+pub(super) fn prologue(record: &Record, relay: SocketAddr, server: SocketAddr) -> Vec<Line> {
+    let network = &record.network;
+    let about = format!(
+        "{}, {}, goes from a sender through a relay ({relay}) to a receiver ({server}), all in this \
+         process and over real UDP sockets. The relay delays by {} each way and carries {}; seed {}.",
+        record.name,
+        bytes(record.length),
+        span(network.delay),
+        rate(network.rate),
+        record.seed
+    );
+    let title = "rudp demo: a file crosses a hostile network".to_owned();
+    vec![Line::Title { title, about }]
+}
+
+fn event(at: Duration, actor: &'static str, text: impl Into<String>) -> Line {
+    let text = text.into();
+    Line::Event { at, actor, text }
+}
+
+fn receiver(news: &ReceiveEvent) -> Option<Line> {
+    let text = match &news.what {
+        Receiving::Offered { length, .. } => {
+            format!("a file of {} is offered", bytes(*length))
+        }
+        Receiving::Started {
+            offset, on_disk, ..
+        } if offset == on_disk && *on_disk > 0 => {
+            format!("{} are on disk from before, and agree", bytes(*on_disk))
+        }
+        Receiving::Done { hash, .. } => {
+            format!(
+                "verified, and renamed into place: BLAKE3 {:.16}...",
+                hash.to_hex()
+            )
+        }
+        Receiving::Refused(refusal) => format!("refused: {refusal}"),
+        _ => return None, // progress and traces are many; a lost connection is the sender's story
+    };
+    Some(event(news.at, "receiver", text))
+}
+
+fn sender(news: &SendEvent, record: &Record) -> Option<Line> {
+    let text = match &news.what {
+        Sending::Attempt(_) => attempt(record.attempts.last()?, record.acts.last()?),
+        Sending::Started {
+            offset,
+            on_disk,
+            length,
+        } => match (*offset, *on_disk) {
+            (0, 0) => "the data starts".to_owned(),
+            (0, _) => "the receiver has something else on disk: from the start".to_owned(),
+            (offset, _) => format!(
+                "resumes at byte {offset} of {length}, the last one on disk: {} are not sent again",
+                bytes(offset)
+            ),
+        },
+        Sending::Lost(reason) => {
+            format!("the connection is lost: {reason}")
+        }
+        Sending::Delivered(_) => "the receiver has the file".to_owned(),
+        Sending::Connected { .. } | Sending::Progress { .. } | Sending::Trace { .. } => {
+            return None;
+        }
+    };
+    Some(event(news.at, "sender", text))
+}
+
+fn attempt(ended: &Ended, act: &Act) -> String {
+    let attempt = &ended.attempt;
+    let number = attempt.number;
+    let spacing = match (attempt.planned, attempt.actual) {
+        (Some(planned), Some(actual)) if ended.failed_before > 0 => format!(
+            ", {} after #{} (planned {})",
+            span(actual),
+            number.saturating_sub(1),
+            span(planned)
+        ),
+        _ => String::new(),
+    };
+    let next = span(attempt.backoff);
+    match &attempt.outcome {
+        Outcome::Connected if number == 0 => "attempt #0 has succeeded".to_owned(),
+        Outcome::Connected => {
+            format!("attempt #{number}{spacing} has succeeded; the backoff series is reset")
+        }
+        outcome => {
+            let nth = act.failures;
+            format!("attempt #{number}{spacing} {outcome}; refusal {nth}, next in {next}")
+        }
+    }
+}
