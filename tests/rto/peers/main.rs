@@ -1,0 +1,4 @@
+//! Independent implementations, fed the same round trips.
+
+mod s2n_quic;
+mod smoltcp;
