@@ -14,7 +14,7 @@ pub(crate) const MAX_SEGMENTS: usize = 1024;
 pub(crate) enum Unacceptable {
     /// No room for one more separate piece: the packet is not acknowledged, and
     /// comes again (F5).
-    TooManySegments,
+    NoRoom,
     /// The peer broke a rule.
     Violation(&'static str),
 }
@@ -61,6 +61,17 @@ impl RecvStream {
         first.map_or(self.read, |range| range.end)
     }
 
+    /// The end of the farthest piece.
+    fn highest(&self) -> u64 {
+        let last = self.arrived.iter().next_back();
+        last.map_or(self.read, |range| range.end)
+    }
+
+    /// Whether something waits for an earlier piece (L7).
+    pub(crate) fn has_gap(&self) -> bool {
+        self.in_order() < self.highest()
+    }
+
     /// Takes a piece of the stream and returns how many bytes are new.
     pub(crate) fn handle_data(
         &mut self,
@@ -72,14 +83,9 @@ impl RecvStream {
         if end > self.advertised {
             return Err(Unacceptable::Violation("data beyond the window (F1)"));
         }
-        let highest = self
-            .arrived
-            .iter()
-            .next_back()
-            .map_or(self.read, |range| range.end);
         let length_moved = match self.end {
             Some(length) => end > length || (fin && end != length),
-            None => fin && end < highest,
+            None => fin && end < self.highest(),
         };
         if length_moved {
             return Err(Unacceptable::Violation("the stream's length changed (F4)"));
@@ -87,7 +93,7 @@ impl RecvStream {
         let start = offset.max(self.read);
         let full = self.arrived.len() >= MAX_SEGMENTS;
         if full && start > self.in_order() && !self.arrived.contains(start) {
-            return Err(Unacceptable::TooManySegments);
+            return Err(Unacceptable::NoRoom);
         }
         if fin {
             self.end = Some(end);
@@ -234,7 +240,7 @@ mod tests {
         for piece in 0..MAX_SEGMENTS as u64 {
             assert_eq!(stream.handle_data(2 + 2 * piece, b"x", false), Ok(1));
         }
-        let full = Err(Unacceptable::TooManySegments);
+        let full = Err(Unacceptable::NoRoom);
         assert_eq!(stream.handle_data(9_000, b"x", false), full);
         assert_eq!(stream.handle_data(0, b"abc", false), Ok(2));
         assert_eq!(read_all(&mut stream, 9), b"abc");

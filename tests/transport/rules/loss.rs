@@ -199,6 +199,11 @@ fn rule_rudp_l7_doubt_is_answered_at_once_and_the_rest_in_pairs_or_after_the_del
             true,
         ),
         (
+            "a gap in the stream",
+            vec![(10, stream(1, b"b", false))],
+            true,
+        ),
+        (
             "a duplicate",
             vec![(10, stream(0, b"a", false)), (10, stream(0, b"a", false))],
             true,

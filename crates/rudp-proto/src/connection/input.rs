@@ -85,7 +85,7 @@ impl Connection {
         let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, frame));
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
             Ok(urgency) => self.acks.handle_packet(now, number, urgency),
-            Err(Unacceptable::TooManySegments) => {} // not acknowledged: it comes again (F5)
+            Err(Unacceptable::NoRoom) => {} // not acknowledged: it comes again (F5)
             Err(Unacceptable::Violation(what)) => self.handle_violation(what),
         }
         self.update_stats();
@@ -102,14 +102,14 @@ impl Connection {
             }
             Frame::Stream { offset, data, fin } => {
                 if self.is_over() {
-                    return Err(Unacceptable::TooManySegments); // nobody reads: never acknowledged
+                    return Err(Unacceptable::NoRoom); // nobody reads: never acknowledged
                 }
-                let was_readable = self.recv.is_readable();
+                let (was_readable, had_gap) = (self.recv.is_readable(), self.recv.has_gap());
                 let fresh = self.recv.handle_data(offset, data, fin)?;
                 let total = self.stats.stream_bytes_received.saturating_add(fresh);
                 self.stats.stream_bytes_received = total;
                 self.events.readable |= self.recv.is_readable() && (fresh > 0 || !was_readable);
-                Ok(if fin {
+                Ok(if fin || had_gap || self.recv.has_gap() {
                     Urgency::AtOnce
                 } else {
                     Urgency::Normal
