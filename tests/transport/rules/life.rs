@@ -282,6 +282,55 @@ fn rule_rudp_k7_a_closed_connection_lingers_for_three_rto_and_answers() {
     assert_eq!(pair.client.endpoint.poll_timeout(), None);
 }
 
+/// (K7)
+#[test]
+fn rule_rudp_k7_the_oldest_of_too_many_lingering_connections_ends_early() {
+    const COUNT: usize = 1_030;
+    let config = Config {
+        max_connections: COUNT,
+        ..NO_KEEPALIVE
+    };
+    let mut pair = Pair::new(config, clean());
+    let handles: Vec<_> = (0..COUNT).map(|_| pair.connect()).collect();
+    // Fewer strangers at a time than are answered (K9).
+    pair.run_for(secs(20));
+    let ids: Vec<u64> = pair
+        .frames(false)
+        .iter()
+        .filter_map(|(_, _, frame)| match frame {
+            Frame::Settings { connection_id, .. } => Some(*connection_id),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ids.len(), COUNT);
+    for handle in handles {
+        pair.client.conn(handle).close(0, "");
+    }
+    pair.run_for(ms(200));
+    assert_eq!(pair.server.closed().len(), COUNT);
+    let mut answer = |id| {
+        let frames = vec![stream(0, &[0; 100], false), Frame::Ping];
+        let before = pair.log.len();
+        let number = 90;
+        pair.deliver(
+            true,
+            &Packet::Data {
+                to: id,
+                number,
+                frames,
+            },
+        );
+        let answer = pair
+            .log
+            .get(before)
+            .map(|(_, _, bytes)| Packet::decode(bytes));
+        matches!(answer, Some(Ok(Packet::Reset { .. })))
+    };
+    let ended = ids.iter().filter(|id| answer(**id)).count();
+    assert_eq!(ended, COUNT - 1_024);
+    assert!(answer(ids[0]) && !answer(ids[COUNT - 1]), "the oldest ones");
+}
+
 /// (K8)
 #[test]
 fn rule_rudp_k8_who_breaks_the_protocol_is_told_which_rule() {
