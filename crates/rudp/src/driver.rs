@@ -5,7 +5,10 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use rudp_proto::wire::MAX_DATAGRAM;
 use tokio::{net::UdpSocket, time::sleep_until};
 
-use crate::state::{Shared, State, TraceSink};
+use crate::{
+    socket,
+    state::{Shared, State, TraceSink},
+};
 
 /// The most datagrams to take in, and to send, before the application gets
 /// its turn with the shared state.
@@ -50,7 +53,7 @@ impl Driver {
                 }
             };
             tokio::select! {
-                _ = self.socket.readable() => {}
+                _ = self.readable() => {}
                 _ = self.socket.writable(), if left == Left::WaitForSystem => {}
                 () = self.shared.work.notified() => {}
                 () = timer => {}
@@ -90,15 +93,22 @@ impl Driver {
         (left, deadline)
     }
 
+    /// Waits for something to receive. Only a connected socket has errors to tell.
+    async fn readable(&self) -> io::Result<()> {
+        match self.peer {
+            Some(_) => socket::ready(&self.socket).await,
+            None => self.socket.readable().await,
+        }
+    }
+
     fn receive(&self, state: &mut State, now: Duration) -> Left {
         // One byte more than allowed, so that a longer datagram shows.
         let mut datagram = [0; MAX_DATAGRAM + 1];
         for _ in 0..BATCH {
             let received = match self.peer {
-                Some(peer) => self
-                    .socket
-                    .try_recv(&mut datagram)
-                    .map(|length| (length, peer)),
+                Some(peer) => {
+                    socket::try_recv(&self.socket, &mut datagram).map(|length| (length, peer))
+                }
                 None => self.socket.try_recv_from(&mut datagram),
             };
             match received {

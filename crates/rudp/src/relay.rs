@@ -322,14 +322,12 @@ impl Flows {
     }
 
     /// Ready when any socket has something; until then all of them wake the task.
-    fn poll_readable(&self, cx: &mut Context<'_>, listening: &UdpSocket) -> Poll<()> {
-        let flows = self.by_client.values().map(Flow::socket);
-        let ready = [listening]
-            .into_iter()
-            .chain(flows)
-            .filter(|socket| socket.poll_recv_ready(cx).is_ready())
-            .count();
-        if ready > 0 {
+    fn poll_readable(&mut self, cx: &mut Context<'_>, listening: &UdpSocket) -> Poll<()> {
+        let mut ready = listening.poll_recv_ready(cx).is_ready();
+        for flow in self.by_client.values_mut() {
+            ready |= flow.poll_readable(cx).is_ready();
+        }
+        if ready {
             Poll::Ready(())
         } else {
             Poll::Pending

@@ -1,12 +1,12 @@
 //! A UDP socket with large buffers.
 
 use std::{
-    io,
+    io::{self, Read},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
-use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::UdpSocket;
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::{io::Interest, net::UdpSocket};
 
 /// Opens a socket bound to `local`.
 pub(crate) fn bind(local: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
@@ -21,6 +21,25 @@ pub(crate) fn connect(peer: SocketAddr, buffer: usize) -> io::Result<UdpSocket> 
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
     };
     open(any, Some(peer), buffer)
+}
+
+/// Waits for a datagram or an error to receive. tokio's own `readable` sleeps
+/// on when there is only an error, such as the report of a closed port.
+pub(crate) async fn ready(socket: &UdpSocket) -> io::Result<()> {
+    let either = Interest::READABLE | Interest::ERROR;
+    socket.ready(either).await.map(drop)
+}
+
+/// Receives on a connected socket what [`ready`] waits for, without waiting.
+pub(crate) fn try_recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
+    // One by one: for both at once tokio's `try_io` does nothing.
+    match socket.try_recv(buffer) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let receive = || (&*SockRef::from(socket)).read(buffer);
+            socket.try_io(Interest::ERROR, receive)
+        }
+        received => received,
+    }
 }
 
 fn open(local: SocketAddr, peer: Option<SocketAddr>, buffer: usize) -> io::Result<UdpSocket> {

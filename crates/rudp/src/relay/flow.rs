@@ -1,6 +1,13 @@
 //! One client of the relay.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{
+    fmt, io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use netsim::{Counters, Link};
 use rudp_proto::wire;
@@ -11,9 +18,10 @@ use super::{BATCH, RelayConfig, RelayCounters, SOCKET_BUFFER};
 use crate::socket;
 
 /// A client's way to the target and back.
-#[derive(Debug)]
 pub(super) struct Flow {
-    upstream: UdpSocket,
+    upstream: Arc<UdpSocket>,
+    /// Completes when the socket has something to receive; made anew after that.
+    readable: Pin<Box<dyn Future<Output = io::Result<()>> + Send>>,
     pub(super) there: Link,
     pub(super) back: Link,
     /// The last datagram sent to the target: a port-unreachable report is about it.
@@ -35,8 +43,10 @@ impl Flow {
             Link::new(config.clone(), seed)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
         };
+        let upstream = Arc::new(socket::connect(to, SOCKET_BUFFER)?);
         Ok(Self {
-            upstream: socket::connect(to, SOCKET_BUFFER)?,
+            readable: readable(upstream.clone()),
+            upstream,
             there: link(&config.there, seed)?,
             back: link(&config.back, seed.wrapping_add(1))?,
             latest: Vec::new(),
@@ -46,8 +56,13 @@ impl Flow {
         })
     }
 
-    pub(super) fn socket(&self) -> &UdpSocket {
-        &self.upstream
+    /// Ready when the target has sent something, or the kernel reports that it is not there.
+    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let ready = self.readable.as_mut().poll(cx).map(drop);
+        if ready.is_ready() {
+            self.readable = readable(self.upstream.clone());
+        }
+        ready
     }
 
     pub(super) fn black_out(&mut self, now: Duration, until: Duration) {
@@ -64,7 +79,7 @@ impl Flow {
     /// Takes what the target sent, and the kernel's reports that it is not there.
     pub(super) fn receive(&mut self, now: Duration, buffer: &mut [u8]) {
         for _ in 0..BATCH {
-            match self.upstream.try_recv(buffer) {
+            match socket::try_recv(&self.upstream, buffer) {
                 Ok(length) => {
                     self.active_at = now;
                     self.back.handle_packet(now, buffer[..length].to_vec());
@@ -125,6 +140,20 @@ impl Flow {
         total.unreachable += self.unreachable;
         total.not_sent += self.not_sent;
     }
+}
+
+impl fmt::Debug for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flow")
+            .field("upstream", &self.upstream)
+            .field("there", &self.there)
+            .field("back", &self.back)
+            .finish_non_exhaustive()
+    }
+}
+
+fn readable(socket: Arc<UdpSocket>) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
+    Box::pin(async move { socket::ready(&socket).await })
 }
 
 /// Sends at once or not at all. Past tokio's own notion of readiness, which is "no" for a new socket.
