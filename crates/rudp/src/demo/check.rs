@@ -148,7 +148,7 @@ fn refusals(record: &Record) -> [Finding; 2] {
     let failed: Vec<_> = record
         .attempts
         .iter()
-        .filter(|ended| ended.attempt.outcome != Outcome::Connected)
+        .filter(|ended| !ended.connected())
         .collect();
     let silent = failed
         .iter()

@@ -7,6 +7,7 @@
 //! ```
 
 mod check;
+mod figures;
 mod page;
 mod plot;
 mod record;

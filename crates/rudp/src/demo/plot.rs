@@ -214,23 +214,23 @@ impl Plot {
         ));
     }
 
-    /// A mark at a point: a disc, with words to its right unless they are empty.
-    pub(super) fn mark(&mut self, point: (f64, f64), class: &str, words: &str, title: &str) {
+    /// A mark at a point: a disc.
+    pub(super) fn mark(&mut self, point: (f64, f64), class: &str, title: &str) {
         let (x, y) = (self.x.at(point.0), self.y.at(point.1));
-        // Words that would leave the plot go to the left.
-        let left = x > WIDTH - RIGHT - 12.0 - 7.5 * words.chars().count() as f64;
-        let (at, anchor) = if left {
-            (x - 9.0, "end")
-        } else {
-            (x + 9.0, "start")
-        };
         self.push(format_args!(
-            "<g><circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"/>\
-             <text class=\"note\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>\
-             <title>{}</title></g>",
-            y + 4.5,
-            escaped(words),
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"><title>{}</title></circle>",
             escaped(title)
+        ));
+    }
+
+    /// Words to the right of a point.
+    pub(super) fn note(&mut self, point: (f64, f64), words: &str) {
+        let (x, y) = (self.x.at(point.0), self.y.at(point.1));
+        self.push(format_args!(
+            "<text class=\"note\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            x + 10.0,
+            y + 4.5,
+            escaped(words)
         ));
     }
 

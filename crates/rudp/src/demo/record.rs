@@ -132,6 +132,14 @@ pub struct Resumed {
     pub seen_before: u64,
 }
 
+impl Ended {
+    /// Whether the server accepted.
+    #[must_use]
+    pub fn connected(&self) -> bool {
+        self.attempt.outcome == Outcome::Connected
+    }
+}
+
 const ONE_POINT: Duration = Duration::from_millis(1);
 
 impl Record {
@@ -238,7 +246,7 @@ impl Record {
     }
 
     fn handle_attempt(&mut self, at: Duration, attempt: &Attempt) {
-        let failed = |ended: &&Ended| ended.attempt.outcome != Outcome::Connected;
+        let failed = |ended: &&Ended| !ended.connected();
         let failed_before = self.attempts.iter().rev().take_while(failed).count();
         let ended = Ended {
             at,

@@ -60,12 +60,13 @@ pub static SCRIPT: [Scene; 5] = [
         ends: Ends::OnDisk { percent: 30 },
     },
     Scene {
-        title: "5 % loss, 2 % reordering, both ways",
-        about: "Most losses show by later packets that arrive, and are repaired within a round \
-                trip. Where the window is too small for that, the timer has to do it.",
+        title: "5 % loss",
+        about: "Each way, 5 % of the packets are lost and 2 % are overtaken. Most losses show by \
+                later packets that arrive, and are repaired within a round trip. Where the window \
+                is too small for that, the timer has to do it.",
         opening: Opening::Weather(Weather::Foul),
         ends: Ends::Fresh {
-            samples: 150,
+            samples: 300,
             fast_retransmits: 3,
         },
     },

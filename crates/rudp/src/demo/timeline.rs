@@ -33,7 +33,7 @@ pub enum Line {
     },
 }
 
-const WIDTH: usize = 96;
+const WIDTH: usize = 100;
 /// Where the text of an event begins.
 const INDENT: usize = 22;
 
@@ -183,8 +183,8 @@ impl Timeline {
                 } else if first {
                     format!("first sample {}: {why}", span(rtt))
                 } else if at >= self.next_pulse {
-                    let on_disk = bytes(record.bytes_on_disk());
-                    format!("{on_disk} of {} on disk; {why}", bytes(record.length))
+                    let percent = record.bytes_on_disk() * 100 / record.length.max(1);
+                    format!("{percent} % on disk; {why}")
                 } else {
                     return None;
                 };
@@ -196,7 +196,7 @@ impl Timeline {
                 let silence = span(at.saturating_sub(expiry.last_sent));
                 let why = self.explain(expiry.next_rto);
                 let text = format!(
-                    "EXPIRED {silence} after the last send: RTO {} ran out, so that is sent again; {why}",
+                    "EXPIRED {silence} after the last send: the RTO of {} ran out; sent again. Now {why}",
                     span(rto)
                 );
                 (at, text)
@@ -206,9 +206,10 @@ impl Timeline {
                     return None;
                 }
                 let lost = count(packets.into(), "packet", "packets");
-                let mut text = format!("fast retransmit: {lost} lost, as later ones have arrived");
+                let mut text =
+                    format!("fast retransmit: {lost} taken for lost, since later ones arrived");
                 if act.fast_retransmits == REPEATS {
-                    text += " (more in this scene are only counted)";
+                    text += "; more of these are only counted";
                 }
                 (at, text)
             }
@@ -216,7 +217,7 @@ impl Timeline {
                 let text = match step {
                     HandshakeStep::Hello => return None, // the attempt tells
                     HandshakeStep::HelloAgain => "no answer yet: Hello again",
-                    HandshakeStep::Cookie => "a server is there: Hello again, with its cookie",
+                    HandshakeStep::Cookie => "a server is there: Hello again, now with its cookie",
                     HandshakeStep::Settings => "SETTINGS: the server has accepted",
                 };
                 (at, text.to_owned())
