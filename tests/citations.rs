@@ -86,14 +86,13 @@ fn problems(
     for source in code.iter().chain(tests) {
         let in_code = source.path.starts_with("crates");
         for id in citations(&source.text) {
-            match document_of(&id, home_of(&source.path), rules) {
-                Some(document) if rules[document].contains_key(&id) => {
-                    if in_code {
-                        cited.insert((document, id));
-                    }
-                }
-                Some(document) => problems.push(unknown(&source.path, document, &id)),
-                None => {} // of none of our lists
+            let Some(document) = document_of(&id, home_of(&source.path), rules) else {
+                continue; // of none of our lists
+            };
+            if !rules[document].contains_key(&id) {
+                problems.push(unknown(&source.path, document, &id));
+            } else if in_code {
+                cited.insert((document, id));
             }
         }
     }

@@ -140,7 +140,7 @@ impl CeilingModel {
     fn back_off(&mut self) {
         self.rto = (2 * self.rto).min(60_000);
         self.backoffs += 1;
-        if self.backoffs % 3 == 0 {
+        if self.backoffs.is_multiple_of(3) {
             self.estimate = None;
         }
     }

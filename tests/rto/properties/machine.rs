@@ -33,7 +33,7 @@ fn expected_deadline(before: &View, event: &Event, after: &View) -> Option<u128>
     };
     match *event {
         Event::Sent { at } | Event::HandshakeSent { at } | Event::FastRetransmit { at } => {
-            before.deadline_ns.or(from(at, before))
+            before.deadline_ns.or_else(|| from(at, before))
         }
         Event::Timeout { at } if before.deadline_ns.is_some_and(|due| due <= at.as_nanos()) => {
             from(at, after)

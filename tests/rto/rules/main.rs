@@ -1,7 +1,8 @@
 //! One test per rule and decision of `spec/rfc6298.md`, named by its id. Expected values
 //! are written as the formula; bounds that are not the point are set out of the way.
 
-mod decisions;
+mod decisions_rto;
+mod decisions_timer;
 mod estimator;
 mod samples;
 mod timer;

@@ -75,4 +75,7 @@ fn rule_rfc6298_3_4_every_round_trip_gives_a_sample() {
         assert_eq!(sample, Some(rtt(100)), "round {round}"); // from the first send
         assert_eq!(sampler.handle_acked(ms(base + 110), start + 30), None); // once
     }
+    sampler.handle_sent(ms(200_000), 3_000..3_000); // nothing, so no measurement begins
+    sampler.handle_sent(ms(200_010), 3_000..3_010);
+    assert_eq!(sampler.handle_acked(ms(200_100), 3_010), Some(rtt(90)));
 }

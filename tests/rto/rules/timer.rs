@@ -82,7 +82,7 @@ fn rule_rfc6298_5p3_1_only_acks_of_new_data_restart_the_timer() {
     let mut timer = timer(Config::RFC6298, &[]);
     timer.handle_sent(ms(0));
     timer.handle_acked(ms(900), Progress::None, None); // a duplicate
-    assert_eq!(timer.poll_timeout(), Some(ms(0 + 1_000)));
+    assert_eq!(timer.poll_timeout(), Some(ms(1_000)));
     timer.handle_acked(ms(950), Progress::Some, None);
     assert_eq!(timer.poll_timeout(), Some(ms(950 + 1_000)));
     // The RTO after the sample of this very ACK, not the one before it.
@@ -143,6 +143,9 @@ fn rule_rfc6298_5p7_1_a_lost_handshake_raises_the_rto_to_three_seconds() {
         for _ in 0..expiries {
             let at = timer.poll_timeout().expect("it runs");
             expire(&mut timer, at);
+            if handshake {
+                timer.handle_handshake_sent(at); // the SYN again
+            }
         }
         timer.handle_acked(ms(10_000), Progress::All, None);
         timer.handle_data_phase();
@@ -171,6 +174,10 @@ fn rule_rfc6298_5p7_1_a_lost_handshake_raises_the_rto_to_three_seconds() {
     timer.handle_acked(ms(1_200), Progress::All, Some(rtt(100)));
     timer.handle_data_phase();
     assert_eq!(rto_of(&timer), ms(1_000));
+    timer.handle_sent(ms(2_000));
+    expire(&mut timer, ms(2_000 + 1_000)); // of data, not of the handshake
+    timer.handle_data_phase();
+    assert_eq!(rto_of(&timer), ms(2 * 1_000));
 }
 
 /// (5-N1) A valid sample ends the back-off; an ACK without one does not.
