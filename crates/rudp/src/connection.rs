@@ -47,11 +47,10 @@ impl Connection {
     /// The peer's address, while the connection is open.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
         state
-            .core
             .connection(self.handle)
-            .map(rudp_proto::Connection::peer_addr)
+            .map(|connection| connection.peer_addr())
     }
 
     /// The counters; those of the end once it is closed.
@@ -60,9 +59,8 @@ impl Connection {
         if let Phase::Closed(_, stats) = &*self.phase.borrow() {
             return **stats;
         }
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
         state
-            .core
             .connection(self.handle)
             .map(|connection| *connection.stats())
             .unwrap_or_default()
@@ -74,9 +72,9 @@ impl Connection {
         if let Phase::Closed(reason, _) = &*self.phase.borrow() {
             return reason.to_string();
         }
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
         let now = self.shared.clock.now();
-        let connection = state.core.connection(self.handle);
+        let connection = state.connection(self.handle);
         connection
             .map(|connection| connection.explain(now).to_string())
             .unwrap_or_default()
@@ -115,7 +113,7 @@ impl Connection {
     pub fn finish(&self) -> io::Result<()> {
         let finished = {
             let mut state = self.shared.lock();
-            let connection = state.core.connection_mut(self.handle);
+            let connection = state.connection(self.handle);
             connection.map(rudp_proto::Connection::finish)
         };
         self.shared.work.notify_one();
@@ -131,15 +129,14 @@ impl Connection {
     pub async fn acknowledged(&self) -> io::Result<()> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
-            let waiting = state
-                .core
-                .connection(self.handle)
-                .map(|it| it.unacknowledged());
+            let waiting = state.connection(self.handle).map(|it| it.unacknowledged());
             match waiting {
                 None => Poll::Ready(Err(self.ended())),
                 Some(0) => Poll::Ready(Ok(())),
-                Some(_) if state.await_acknowledged(self.handle, cx) => Poll::Pending,
-                Some(_) => Poll::Ready(Err(self.ended())), // the endpoint is gone
+                Some(_) => {
+                    state.await_acknowledged(self.handle, cx);
+                    Poll::Pending
+                }
             }
         })
         .await
@@ -148,17 +145,16 @@ impl Connection {
     /// The bytes written that the peer's transport has not acknowledged yet.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
-        let state = self.shared.lock();
+        let mut state = self.shared.lock();
         state
-            .core
             .connection(self.handle)
-            .map_or(0, rudp_proto::Connection::unacknowledged)
+            .map_or(0, |connection| connection.unacknowledged())
     }
 
     /// Closes once everything written is acknowledged, and waits for that.
     /// Code 0 means "no error".
     pub async fn close(&self, code: u64, reason: &str) -> CloseReason {
-        if let Some(connection) = self.shared.lock().core.connection_mut(self.handle) {
+        if let Some(connection) = self.shared.lock().connection(self.handle) {
             connection.close(code, reason);
         }
         self.shared.work.notify_one();
@@ -168,7 +164,7 @@ impl Connection {
     /// Closes at once; what is not delivered yet is dropped. A refusal is an
     /// abort with a code other than 0. Does nothing if it is closed.
     pub fn abort(&self, code: u64, reason: &str) {
-        if let Some(connection) = self.shared.lock().core.connection_mut(self.handle) {
+        if let Some(connection) = self.shared.lock().connection(self.handle) {
             connection.abort(code, reason);
         }
         self.shared.work.notify_one();
@@ -202,7 +198,7 @@ impl Connection {
 
     fn poll_reading(&self, cx: &Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.lock();
-        let Some(connection) = state.core.connection_mut(self.handle) else {
+        let Some(connection) = state.connection(self.handle) else {
             return Poll::Ready(Err(self.ended()));
         };
         match connection.read(buffer) {
@@ -212,24 +208,23 @@ impl Connection {
                 self.shared.work.notify_one();
                 Poll::Ready(Ok(count))
             }
-            Ok(None) if state.await_readable(self.handle, cx) => Poll::Pending,
-            // The stream ended early, or the endpoint is gone.
-            Ok(None) | Err(_) => Poll::Ready(Err(self.ended())),
+            Ok(None) => {
+                state.await_readable(self.handle, cx);
+                Poll::Pending
+            }
+            Err(_) => Poll::Ready(Err(self.ended())),
         }
     }
 
     fn poll_writing(&self, cx: &Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.lock();
-        let Some(connection) = state.core.connection_mut(self.handle) else {
+        let Some(connection) = state.connection(self.handle) else {
             return Poll::Ready(Err(broken_pipe(rudp_proto::WriteError::Closed)));
         };
         match connection.write(data) {
             Ok(0) if !data.is_empty() => {
-                if state.await_writable(self.handle, cx) {
-                    Poll::Pending
-                } else {
-                    Poll::Ready(Err(self.ended())) // the endpoint is gone
-                }
+                state.await_writable(self.handle, cx);
+                Poll::Pending
             }
             Ok(count) => {
                 drop(state);

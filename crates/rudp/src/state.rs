@@ -125,8 +125,8 @@ impl Shared {
                     news.accepted
                         .push(self.open(state, handle, Phase::Connected));
                 }
-                Event::Readable => _ = state.with(handle, |slot| wake(&mut slot.reader)),
-                Event::Writable => _ = state.with(handle, |slot| wake(&mut slot.writer)),
+                Event::Readable => state.with(handle, |slot| wake(&mut slot.reader)),
+                Event::Writable => state.with(handle, |slot| wake(&mut slot.writer)),
                 Event::Trace(trace) => news.traces.push((handle, trace)),
                 Event::Closed(reason) => {
                     tracing::debug!(?handle, %reason, "closed");
@@ -153,22 +153,25 @@ impl State {
         self.slots.is_empty()
     }
 
-    /// Lets a reader sleep until there is something to read. `false`: it is closed.
-    #[must_use]
-    pub(crate) fn await_readable(&mut self, handle: Handle, cx: &Context<'_>) -> bool {
-        self.with(handle, |slot| slot.reader = Some(cx.waker().clone()))
+    /// A connection, until it is closed or the driver is gone.
+    pub(crate) fn connection(&mut self, handle: Handle) -> Option<&mut rudp_proto::Connection> {
+        let open = self.slots.contains_key(&handle);
+        open.then(|| self.core.connection_mut(handle)).flatten()
     }
 
-    /// Lets a writer sleep until there is room. `false`: it is closed.
-    #[must_use]
-    pub(crate) fn await_writable(&mut self, handle: Handle, cx: &Context<'_>) -> bool {
-        self.with(handle, |slot| slot.writer = Some(cx.waker().clone()))
+    /// Lets a reader sleep until there is something to read.
+    pub(crate) fn await_readable(&mut self, handle: Handle, cx: &Context<'_>) {
+        self.with(handle, |slot| slot.reader = Some(cx.waker().clone()));
     }
 
-    /// Lets a writer sleep until everything is acknowledged. `false`: it is closed.
-    #[must_use]
-    pub(crate) fn await_acknowledged(&mut self, handle: Handle, cx: &Context<'_>) -> bool {
-        self.with(handle, |slot| slot.acknowledged.push(cx.waker().clone()))
+    /// Lets a writer sleep until there is room.
+    pub(crate) fn await_writable(&mut self, handle: Handle, cx: &Context<'_>) {
+        self.with(handle, |slot| slot.writer = Some(cx.waker().clone()));
+    }
+
+    /// Lets a writer sleep until everything is acknowledged.
+    pub(crate) fn await_acknowledged(&mut self, handle: Handle, cx: &Context<'_>) {
+        self.with(handle, |slot| slot.acknowledged.push(cx.waker().clone()));
     }
 
     /// Takes no more connections and aborts those that are open.
@@ -200,9 +203,10 @@ impl State {
         }
     }
 
-    /// Does something to an open connection's slot. `false`: it is closed.
-    fn with(&mut self, handle: Handle, act: impl FnOnce(&mut Slot)) -> bool {
-        self.slots.get_mut(&handle).map(act).is_some()
+    fn with(&mut self, handle: Handle, act: impl FnOnce(&mut Slot)) {
+        if let Some(slot) = self.slots.get_mut(&handle) {
+            act(slot);
+        }
     }
 }
 

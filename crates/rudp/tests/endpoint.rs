@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rudp::{CloseReason, ConnectError, Connection, Endpoint, Lost, Options, Trace};
+use rudp::{Clock, CloseReason, ConnectError, Connection, Endpoint, Lost, Options, Trace};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::timeout,

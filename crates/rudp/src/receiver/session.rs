@@ -42,7 +42,7 @@ impl From<io::Error> for End {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::InvalidData => Self::Refused(protocol_error(error.to_string())),
-            io::ErrorKind::UnexpectedEof => Self::Refused(protocol_error("the stream ended early")),
+            io::ErrorKind::UnexpectedEof => Self::Refused(ends_early()),
             _ => Self::Lost,
         }
     }
@@ -50,6 +50,10 @@ impl From<io::Error> for End {
 
 fn protocol_error(reason: impl Into<String>) -> Refusal {
     Refusal::new(RefusalCode::Protocol, reason)
+}
+
+fn ends_early() -> Refusal {
+    protocol_error("the stream ended early")
 }
 
 /// What the peer offers to send.
@@ -186,7 +190,7 @@ impl Session {
         let offset = match self.read().await? {
             Message::Begin { offset } if offset == on_disk => offset,
             Message::Begin { offset: 0 } => {
-                part.restart()?;
+                part = blocking(move || part.restart().map(|()| part)).await?;
                 0
             }
             _ => return Err(protocol_error("expected the start of the data").into()),
@@ -210,23 +214,17 @@ impl Session {
         let mut chunk = vec![0; CHUNK];
         while part.offset() < offer.length {
             let left = usize::try_from(offer.length - part.offset()).unwrap_or(CHUNK);
-            let count = match self.connection.read(&mut chunk[..left.min(CHUNK)]).await {
-                Ok(0) => Err(End::from(io::Error::from(io::ErrorKind::UnexpectedEof))),
-                Ok(count) => Ok(count),
-                Err(error) => Err(End::from(error)),
-            };
-            let written = match count {
-                // Meanwhile the transport collects the next chunk.
-                Ok(count) => blocking(move || {
-                    let written = part.write(&chunk[..count]);
-                    written.map(|()| (part, chunk)).map_err(End::from)
-                }),
-                Err(end) => {
+            let read = self.connection.read(&mut chunk[..left.min(CHUNK)]).await;
+            let count = match read {
+                Ok(count @ 1..) => count,
+                early => {
                     blocking(move || part.sync()).await?;
-                    return Err(end);
+                    return Err(early.map_or_else(End::from, |_| ends_early().into()));
                 }
             };
-            (part, chunk) = written.await?;
+            // Meanwhile the transport collects the next chunk.
+            let write = move || part.write(&chunk[..count]).map(|()| (part, chunk));
+            (part, chunk) = blocking(write).await?;
             let on_disk = part.offset();
             let name = offer.name.clone();
             self.report(Receiving::Progress {
