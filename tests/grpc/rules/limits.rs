@@ -101,3 +101,33 @@ fn rule_grpc_d11_no_attempt_starts_after_the_time_limit() {
     assert_eq!(actions(&mut connection, s(3_600), middle), []);
     assert_gave_up(&mut connection, Limit::Elapsed);
 }
+
+/// (D11) Saying again that a connection is wanted does not extend the limit.
+#[test]
+fn rule_grpc_d11_wanting_again_does_not_extend_the_time_limit() {
+    let mut connection = limited(None, Some(s(10)));
+    connection.connect(s(0));
+    started(&mut connection, s(0));
+    assert!(connection.withdraw(s(0)).is_some());
+    connection.connect(ms(100));
+    connection.connect(ms(500));
+    assert_eq!(started(&mut connection, s(1)).deadline, ms(10_100));
+}
+
+/// (D11) A wait that the guard against flapping imposes ends at the limit as well.
+#[test]
+fn rule_grpc_d11_a_wait_in_idle_ends_at_the_time_limit() {
+    let mut connection = limited(None, Some(ms(400)));
+    connection.connect(s(0));
+    let first = started(&mut connection, s(0));
+    settle(&mut connection, s(0), first.attempt);
+    lose(&mut connection, s(0), first.attempt);
+    connection.connect(s(0));
+    assert_eq!(
+        connection.poll_timeout(),
+        Some(ms(400)),
+        "the guard would wait until 1 s"
+    );
+    assert_eq!(actions(&mut connection, ms(400), middle), []);
+    assert_gave_up(&mut connection, Limit::Elapsed);
+}

@@ -1,5 +1,5 @@
 use crate::support::{actions, fail, fail_times, lose, middle, ms, s, settle, started};
-use grpc_backoff::{Abort, Config, Connection, State};
+use grpc_backoff::{Abort, Config, Connection, Reset, State};
 
 fn machine() -> Connection {
     Connection::new(Config::GRPC).expect("the document's values are valid")
@@ -123,4 +123,21 @@ fn rule_grpc_c4_a_reset_counts_in_every_state() {
     assert_eq!(connection.poll_timeout(), Some(now + s(1)));
     connection.reset(now + ms(2));
     started(&mut connection, now + ms(2));
+}
+
+/// (C4) A reset in READY restarts the series, `AfterStable` or not; the guard stays.
+#[test]
+fn rule_grpc_c4_a_reset_in_ready_leaves_the_guard() {
+    let mut config = Config::GRPC;
+    config.reset = Reset::AfterStable(s(60));
+    let mut connection = Connection::new(config).expect("valid");
+    fail_times(&mut connection, 5);
+    let now = connection.poll_timeout().expect("wanted");
+    let sixth = started(&mut connection, now);
+    settle(&mut connection, now, sixth.attempt);
+    connection.reset(now);
+    lose(&mut connection, now + ms(1), sixth.attempt);
+    connection.connect(now + ms(1));
+    assert_eq!(connection.poll_timeout(), Some(now + s(1)));
+    assert_eq!(started(&mut connection, now + s(1)).backoff, s(1));
 }
