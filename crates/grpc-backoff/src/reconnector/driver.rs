@@ -4,6 +4,7 @@ use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 use std::boxed::Box;
 use std::string::ToString;
+use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -16,23 +17,22 @@ pub(super) struct Driver {
     pub(super) status: watch::Sender<Status>,
     /// The attempt that has no outcome yet, and when it started.
     in_flight: Option<(Start, Instant)>,
+    /// In words, since the last success.
+    last_failure: Option<Arc<str>>,
 }
 
 impl Driver {
     pub(super) fn new(machine: Connection, draws: Box<dyn FnMut() -> u64 + Send>) -> Self {
-        let status = Status {
-            state: machine.state(),
-            failures: machine.failures(),
-            last_failure: None,
-            next_attempt_at: None,
-        };
+        let clock = Clock::start();
+        let status = watch::Sender::new(status(&machine, &clock, None));
         Self {
             machine,
-            clock: Clock::start(),
+            clock,
             draws,
             observer: Box::new(|_| {}),
-            status: watch::Sender::new(status),
+            status,
             in_flight: None,
+            last_failure: None,
         }
     }
 
@@ -55,7 +55,7 @@ impl Driver {
                         return Err(Error::GaveUp {
                             limit,
                             failures: self.machine.failures(),
-                            last_failure: self.status.borrow().last_failure.clone(),
+                            last_failure: self.last_failure.clone(),
                         });
                     }
                     (_, Some(due_at)) => sleep_until(self.clock.at(due_at)).await,
@@ -125,32 +125,38 @@ impl Driver {
                 outcome,
             };
             tracing::debug!(attempt = start.attempt.get(), outcome = %report.outcome, "attempt ended");
-            (self.observer)(&report);
-            self.status.send_modify(|status| match &report.outcome {
-                Outcome::Connected => status.last_failure = None,
+            match &report.outcome {
+                Outcome::Connected => self.last_failure = None,
                 Outcome::Failed(error) | Outcome::Refused(error) => {
-                    status.last_failure = Some(error.clone());
+                    self.last_failure = Some(error.clone());
                 }
-                Outcome::TimedOut => status.last_failure = Some(report.outcome.to_string().into()),
+                Outcome::TimedOut => self.last_failure = Some(report.outcome.to_string().into()),
                 Outcome::Cancelled => {}
-            });
+            }
+            (self.observer)(&report);
         }
         self.publish();
     }
 
     pub(super) fn publish(&self) {
-        let state = self.machine.state();
-        let waits = self.machine.is_wanted() && !matches!(state, State::Connecting { .. });
-        let due_at = self.machine.poll_timeout().filter(|_| waits);
-        let next_attempt_at = due_at.map(|due_at| self.clock.at(due_at));
-        let failures = self.machine.failures();
-        self.status.send_if_modified(|status| {
-            let before = status.clone();
-            status.state = state;
-            status.failures = failures;
-            status.next_attempt_at = next_attempt_at;
-            *status != before
+        let status = status(&self.machine, &self.clock, self.last_failure.clone());
+        self.status.send_if_modified(|published| {
+            let changed = *published != status;
+            *published = status;
+            changed
         });
+    }
+}
+
+fn status(machine: &Connection, clock: &Clock, last_failure: Option<Arc<str>>) -> Status {
+    let state = machine.state();
+    let waits = machine.is_wanted() && !matches!(state, State::Connecting { .. });
+    let due_at = machine.poll_timeout().filter(|_| waits);
+    Status {
+        state,
+        failures: machine.failures(),
+        last_failure,
+        next_attempt_at: due_at.map(|due_at| clock.at(due_at)),
     }
 }
 
