@@ -113,9 +113,14 @@ async fn acknowledged_means_that_the_peer_has_it() {
 #[tokio::test]
 async fn a_closed_port_refuses_at_once() {
     let address = closed_port().await;
+    let clock = Clock::start();
     let refused = within(client_to(address).connect(address))
         .await
         .map(|_| ());
+    assert!(
+        clock.now() < Duration::from_millis(900),
+        "before the Hello is sent again"
+    );
     assert_eq!(
         refused,
         Err(ConnectError::Closed(CloseReason::Lost(Lost::Refused)))
