@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use rto::{Config, ConfigError, Estimator, Outcome, PostSyn, Progress, Rejection, Sampler};
+use rto::{Config, ConfigError, Estimator, Gain, Outcome, PostSyn, Progress, Rejection, Sampler};
 
 use super::*;
 
@@ -223,6 +223,14 @@ fn rule_rfc6298_d14_the_rto_is_exact_until_an_update_rounds_and_then_guarded() {
     estimator.clear();
     sample(&mut estimator, 1_001);
     assert_eq!(estimator.rto(), ns(3 * 1_001));
+
+    // Other gains round to nearest too: 0.499 ns is 127.7 u, kept as 128 u, shown as 1 ns.
+    let mut config = BARE;
+    config.alpha = Gain::new(499, 1_000);
+    let mut estimator = fed(config, &[]);
+    sample(&mut estimator, 1_000);
+    sample(&mut estimator, 1_001);
+    assert_eq!(estimator.srtt(), Some(ns(1_001)));
 
     // A unit of whole nanoseconds would stick: 4 samples of 1 ns more than SRTT move it.
     let mut estimator = fed(BARE, &[1]);
