@@ -35,7 +35,7 @@
 //! # Ok::<(), ConfigError>(())
 //! ```
 //!
-//! The feature `tokio` adds [`Reconnector`], which runs this loop over any async connect
+//! The feature `tokio` adds `Reconnector`, which runs this loop over any async connect
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
 
 #![no_std]
