@@ -170,6 +170,12 @@ fn rule_grpc_d3_risky_settings_are_listed() {
     );
     assert!(lints(|c| c.jitter = Ratio::new(0, 1))[0].contains("not dispersing"));
     assert!(lints(|c| c.flap_guard = FlapGuard::Off)[0].contains("without a pause"));
+    let damped = lints(|c| (c.flap_guard, c.reset) = (FlapGuard::Off, Reset::AfterStable(s(9))));
+    assert_eq!(
+        damped,
+        Vec::<String>::new(),
+        "what is lost early waits all the same"
+    );
 }
 
 /// (D4) The nominal delays are these integers on every platform, the eleventh rounded down.
