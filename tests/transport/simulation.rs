@@ -61,14 +61,14 @@ fn plan(seed: u64) -> Plan {
     if blackout > 0 {
         link.blackouts = vec![dark(seed, blackout)];
     }
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         (link.rate, link.queue) = (Some(10_000_000), 50_000);
     }
     let mut config = Config {
         idle_timeout: Duration::from_secs(3_600),
         ..Config::DEFAULT
     };
-    if seed % 7 == 0 {
+    if seed.is_multiple_of(7) {
         (config.send_buffer, config.receive_window) = (5_000, 3_000);
     }
     Plan {

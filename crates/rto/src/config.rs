@@ -318,7 +318,7 @@ impl Params {
         } = config;
         let limit_ns = nanos(Config::LIMIT);
         let (initial_ns, min_ns, max_ns) = (nanos(initial), nanos(min), nanos(max));
-        if min_ns > max_ns {
+        if min.as_nanos() > max.as_nanos() {
             return Err(ConfigError::MinAboveMax { min, max });
         }
         if initial_ns == 0 || initial_ns < min_ns || initial_ns > max_ns {
@@ -388,6 +388,14 @@ mod tests {
     fn each_bad_value_has_its_error_and_the_error_names_value_and_rule() {
         let rfc = Config::RFC6298;
         let bad = [
+            (
+                Config {
+                    min_rto: Duration::MAX,
+                    max_rto: Duration::from_nanos(u64::MAX),
+                    ..rfc
+                },
+                "is above max_rto",
+            ),
             (
                 Config {
                     min_rto: ms(61_000),

@@ -17,7 +17,8 @@ impl Estimator {
         let (rto, base) = (nanos(self.rto()), nanos(self.base_rto()));
         let max = self.params().max_ns;
         write!(f, "RTO {}", Seconds(rto))?;
-        let doubled = (1_u64.checked_shl(self.backoffs())).map(|n| (n, base.saturating_mul(n)));
+        let doubled =
+            (1_u64.checked_shl(self.backoffs())).and_then(|n| Some((n, base.checked_mul(n)?)));
         if self.was_cleared() {
             f.write_str(" kept since the estimate was cleared")?;
         } else if let Some((factor, product)) = doubled

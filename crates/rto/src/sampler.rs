@@ -112,10 +112,11 @@ impl Sampler {
     }
 
     /// Everything below `upto` is acknowledged. Gives the sample if this ACK ends a
-    /// measurement: rejected where it also covers retransmitted data (decision 15).
+    /// measurement: rejected where it also covers retransmitted data (decision 15). What was
+    /// never sent cannot be acknowledged: an `upto` beyond it counts as all that was.
     pub fn handle_acked(&mut self, now: Duration, upto: u64) -> Option<Sample> {
         let ambiguous = self.acked < self.sent_again;
-        self.acked = self.acked.max(upto);
+        self.acked = self.acked.max(upto.min(self.sent));
         let (_, sent_at) = self.timed.take_if(|(end, _)| *end <= upto)?;
         Some(if ambiguous {
             Sample(Err(Rejection::Retransmitted))
@@ -199,6 +200,16 @@ mod tests {
         assert_eq!(sampler.handle_acked(ms(30), 20), None);
         sampler.handle_sent(ms(40), 20..20);
         assert_eq!(sampler.handle_acked(ms(50), 20), None); // nothing was sent
+    }
+
+    #[test]
+    fn an_ack_beyond_what_was_sent_makes_nothing_clean() {
+        let mut sampler = Sampler::new();
+        assert_eq!(sampler.handle_acked(ms(0), 1_000), None);
+        sampler.handle_sent(ms(0), 0..10);
+        sampler.handle_sent(ms(1_000), 0..10);
+        sampler.handle_sent(ms(1_010), 10..20);
+        assert_eq!(sampler.handle_acked(ms(1_100), 20), AMBIGUOUS);
     }
 
     #[test]
