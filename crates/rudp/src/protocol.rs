@@ -348,7 +348,7 @@ impl RefusalCode {
 pub struct Refusal {
     /// Why, for programs. `None`: a code this version does not know.
     pub code: Option<RefusalCode>,
-    /// Why, for humans.
+    /// Why, for humans; at most 256 bytes travel.
     pub reason: String,
 }
 

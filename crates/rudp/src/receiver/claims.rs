@@ -52,7 +52,7 @@ impl Claims {
                 Err(holder) => holder,
             };
             if lives(&holder.connection).await {
-                let reason = format!("{name}: another sender is sending a file of this name");
+                let reason = "another sender is sending a file of this name";
                 return Err(Refusal::new(RefusalCode::InUse, reason));
             }
             holder.connection.abort(0, "replaced by a newer connection");

@@ -161,14 +161,14 @@ impl Session {
             }
             Existing::File(_) => {}
             Existing::Other => {
-                let reason = format!("{name}: something that is no file has this name");
+                let reason = "something that is no file has this name";
                 return Err(Refusal::new(RefusalCode::Exists, reason).into());
             }
         }
         if *force {
             Ok(None)
         } else {
-            Err(name_is_taken(name.as_str()).into())
+            Err(name_is_taken().into())
         }
     }
 

@@ -116,7 +116,7 @@ impl Folder {
             Ok(found) if found.is_file() => Ok(Existing::File(found.len())),
             Ok(_) => Ok(Existing::Other),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Existing::Nothing),
-            Err(error) => Err(refusal(name, &error)),
+            Err(error) => Err(refusal("cannot look for the file", &error)),
         }
     }
 
@@ -130,7 +130,7 @@ impl Folder {
             let file = carefully().read(true).open(self.target(name))?;
             Ok(Hasher::new().update_reader(file)?.finalize())
         };
-        hash().map_err(|error: io::Error| refusal(name, &error))
+        hash().map_err(|error: io::Error| refusal("cannot read the file of this name", &error))
     }
 
     /// Opens the part file for a file of this name and length, or creates it,

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use blake3::{Hash, Hasher};
@@ -44,7 +44,8 @@ impl Part {
             let offset = io::copy(&mut file, &mut hasher)?;
             Ok((file, hasher, offset))
         };
-        let (file, hasher, offset) = open().map_err(|error| refusal(file_name(&path), &error))?;
+        let (file, hasher, offset) =
+            open().map_err(|error| refusal("cannot open the part file", &error))?;
         let mut part = Self {
             file,
             path,
@@ -80,7 +81,7 @@ impl Part {
         use std::io::{Seek, SeekFrom};
         let file = &mut self.file;
         let emptied = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
-        emptied.map_err(|error| refusal(file_name(&self.path), &error))?;
+        emptied.map_err(|error| refusal("cannot empty the part file", &error))?;
         self.hasher.reset();
         self.offset = 0;
         Ok(())
@@ -97,11 +98,7 @@ impl Part {
                 .file
                 .metadata()
                 .map_or(self.offset, |found| found.len());
-            let doing = format!(
-                "kept {kept} of {} bytes in {}",
-                self.length,
-                file_name(&self.path)
-            );
+            let doing = format!("kept {kept} of {} bytes", self.length);
             refusal(doing, &error)
         })?;
         self.hasher.update(data);
@@ -117,7 +114,7 @@ impl Part {
     pub fn sync(&self) -> Result<(), Refusal> {
         self.file
             .sync_all()
-            .map_err(|error| refusal(file_name(&self.path), &error))
+            .map_err(|error| refusal("cannot sync the file", &error))
     }
 
     /// Checks the whole file against the sender's hash and gives it its name:
@@ -129,56 +126,45 @@ impl Part {
     /// A [`Refusal`]. If the hashes differ, the part is removed, since no
     /// continuation can mend it.
     pub fn publish(self, hash: Hash, force: bool) -> Result<(), Refusal> {
-        let name = file_name(&self.target);
         if self.offset != self.length || self.hash() != hash {
             let ours = self.hash();
             self.remove()?;
-            let reason = format!("{name}: sent with BLAKE3 {hash}, arrived with {ours}; removed");
+            let reason = format!("sent with BLAKE3 {hash}, arrived with {ours}; removed");
             return Err(Refusal::new(RefusalCode::HashMismatch, reason));
         }
         self.sync()?;
         if force {
-            fs::rename(&self.path, &self.target).map_err(|error| refusal(&name, &error))?;
+            fs::rename(&self.path, &self.target).map_err(|error| cannot_rename(&error))?;
         } else {
             self.rename_to_free_name()?;
         }
-        sync_folder(&self.target).map_err(|error| refusal(name, &error))
+        sync_folder(&self.target).map_err(|error| refusal("cannot sync the folder", &error))
     }
 
     fn rename_to_free_name(&self) -> Result<(), Refusal> {
-        let name = file_name(&self.target);
-        let path = TempPath::try_from_path(&self.path).map_err(|error| refusal(&name, &error))?;
-        path.persist_noclobber(&self.target).map_err(|failed| {
-            let refusal = match failed.error.kind() {
-                io::ErrorKind::AlreadyExists => name_is_taken(&name),
-                _ => refusal(&name, &failed.error),
-            };
-            // Else it would be deleted as a temporary file.
-            match failed.path.keep() {
-                Ok(_) => refusal,
-                Err(lost) => super::refusal(format!("{refusal}; part lost"), &lost.error),
-            }
-        })
+        let mut path =
+            TempPath::try_from_path(&self.path).map_err(|error| cannot_rename(&error))?;
+        path.disable_cleanup(true); // it is no temporary file: a failure must not delete it
+        path.persist_noclobber(&self.target)
+            .map_err(|failed| match failed.error.kind() {
+                io::ErrorKind::AlreadyExists => name_is_taken(),
+                _ => cannot_rename(&failed.error),
+            })
     }
 
     fn remove(self) -> Result<(), Refusal> {
-        fs::remove_file(&self.path).map_err(|error| refusal(file_name(&self.path), &error))
+        fs::remove_file(&self.path).map_err(|error| refusal("cannot remove the part file", &error))
     }
 }
 
 /// The refusal of a file whose name is taken.
-pub(crate) fn name_is_taken(name: &str) -> Refusal {
-    Refusal::new(
-        RefusalCode::Exists,
-        format!("{name}: another file of this name is there; --force replaces it"),
-    )
+pub(crate) fn name_is_taken() -> Refusal {
+    let reason = "another file of this name is there; --force replaces it";
+    Refusal::new(RefusalCode::Exists, reason)
 }
 
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+fn cannot_rename(error: &io::Error) -> Refusal {
+    refusal("cannot rename the part file", error)
 }
 
 #[cfg(test)]
@@ -200,7 +186,13 @@ mod tests {
     fn entries(dir: &TempDir) -> Vec<String> {
         let entries = fs::read_dir(dir.path()).expect("readable");
         entries
-            .map(|entry| file_name(&entry.expect("entry").path()))
+            .map(|entry| {
+                entry
+                    .expect("entry")
+                    .file_name()
+                    .into_string()
+                    .expect("UTF-8")
+            })
             .collect()
     }
 
