@@ -173,7 +173,7 @@ fn refusals(record: &Record) -> [Finding; 2] {
         soft(
             spaced.len() >= 3 && spaced.iter().all(|ended| in_window(ended)),
             format!(
-                "attempts start 1, 1.6, 2.56 and 4.1 s +-20 % after the one before: seen {}",
+                "attempts start 1, 1.6, 2.56 and 4.1 s ±20 % after the one before: seen {}",
                 list(&delays)
             ),
         ),
@@ -213,5 +213,67 @@ fn list(words: &[String]) -> String {
         [] => "none".to_owned(),
         [one] => one.clone(),
         [all @ .., last] => format!("{} and {last}", all.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Attempt, demo::Network};
+
+    fn record() -> Record {
+        let network = Network::for_file(5 << 20);
+        Record::new("file".into(), 5 << 20, 1, network)
+    }
+
+    #[test]
+    fn nothing_holds_of_a_play_that_never_was() {
+        let findings = findings(&record());
+        assert!(findings.iter().all(|finding| !finding.holds));
+        assert_eq!(findings.iter().filter(|finding| finding.hard).count(), 2);
+    }
+
+    #[test]
+    fn another_hash_is_a_hard_fact() {
+        let mut record = record();
+        let (one, other) = (blake3::hash(b"1"), blake3::hash(b"2"));
+        record.hashes = Some((one, one));
+        assert!(findings(&record)[0].holds);
+        record.hashes = Some((one, other));
+        let finding = &findings(&record)[0];
+        assert!(finding.hard && !finding.holds);
+    }
+
+    #[test]
+    fn an_attempt_is_in_its_window_or_it_is_not() {
+        let ms = Duration::from_millis;
+        // failed before, planned, actual: in ms
+        for (failed_before, planned, actual, holds) in [
+            (1, 800, 800, true),
+            (1, 799, 799, false),
+            (1, 1_200, 1_450, true),
+            (1, 1_200, 1_451, false),
+            (1, 1_201, 1_201, false),
+            (2, 1_600, 1_599, false),
+            (3, 2_560, 2_560, true),
+        ] {
+            let ended = Ended {
+                at: ms(9_000),
+                attempt: Attempt {
+                    number: 1,
+                    planned: Some(ms(planned)),
+                    actual: Some(ms(actual)),
+                    started_at: ms(8_000),
+                    backoff: ms(1_000),
+                    outcome: Outcome::Connected,
+                },
+                failed_before,
+            };
+            assert_eq!(
+                in_window(&ended),
+                holds,
+                "{failed_before}, {planned}, {actual}"
+            );
+        }
     }
 }

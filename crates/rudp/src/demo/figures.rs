@@ -192,8 +192,8 @@ pub(super) fn knocking(record: &Record) -> String {
             _ => "refused",
         };
         let words = match attempt.actual.filter(|_| window.is_some()) {
-            Some(actual) => format!("{outcome}, {} after the last", seconds(actual)),
-            None => format!("{outcome}, at once"),
+            Some(actual) => format!("{outcome} after {}", seconds(actual)),
+            None => format!("{outcome} at once"),
         };
         let right = window.map_or(started, |(_, to)| to.max(started));
         plot.note((right, lane), &words);

@@ -57,7 +57,7 @@ fn lead(record: &Record) -> String {
     };
     let refused = record.attempts.iter().filter(|ended| !ended.connected());
     if let Some(report) = &record.report {
-        card(span(report.elapsed), "from first to last byte");
+        card(span(report.elapsed), "from start to end");
         card(thousands(report.totals.samples), "round trips measured");
         card(thousands(report.totals.timeouts), "timeouts");
         card(
@@ -114,4 +114,35 @@ fn table(table: &Table) -> String {
         "<div class=\"scroll\"><table>\n<thead>{head}</thead>\n<tbody>{}</tbody>\n</table></div>\n",
         body.collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::demo::{SCRIPT, scenes::Network};
+
+    fn empty() -> Record {
+        let network = Network::for_file(5 << 20);
+        Record::new("<a & b>".into(), 5 << 20, 1, network)
+    }
+
+    #[test]
+    fn a_play_in_which_nothing_happened_has_a_page_too() {
+        let mut record = empty();
+        let page = html(&record);
+        assert!(page.contains("the file never arrived"));
+        record.begin(&SCRIPT[0], Duration::ZERO);
+        for page in [page, html(&record)] {
+            assert!(!page.contains("NaN"));
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_file_is_text_and_not_markup() {
+        let page = html(&empty());
+        assert!(page.contains("&lt;a &amp; b&gt;"));
+        assert!(!page.contains("<a "));
+    }
 }

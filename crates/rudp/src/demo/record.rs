@@ -70,13 +70,17 @@ pub struct Act {
     pub from: Duration,
     /// Round trips measured.
     pub samples: u64,
+    /// Round trips that passed, as far as samples came: for a fast network as many as for a slow one.
+    pub rounds: u64,
+    /// When the next round begins, at the earliest.
+    next_round: Duration,
     /// Fast retransmits.
     pub fast_retransmits: u64,
     /// Expiries of the timer.
     pub expiries: u64,
     /// Attempts to connect that failed.
     pub failures: u64,
-    /// The first sample that undid back-offs, and the samples since.
+    /// The first sample that undid back-offs, and the rounds before it.
     pub collapse: Option<(Duration, u64)>,
 }
 
@@ -172,6 +176,8 @@ impl Record {
             scene,
             from,
             samples: 0,
+            rounds: 0,
+            next_round: Duration::ZERO,
             fast_retransmits: 0,
             expiries: 0,
             failures: 0,
@@ -213,13 +219,15 @@ impl Record {
         match act.scene.ends {
             Ends::OnDisk { percent } => self.bytes_on_disk() >= self.length / 100 * percent,
             Ends::Fresh {
-                samples,
+                rounds,
                 fast_retransmits,
             } => {
-                let enough = act.samples >= samples && act.fast_retransmits >= fast_retransmits;
+                let enough = act.rounds >= rounds && act.fast_retransmits >= fast_retransmits;
                 enough && matches!(news.sender_trace(), Some(Trace::Sample { .. }))
             }
-            Ends::Collapsed { samples } => act.collapse.is_some_and(|(_, since)| since >= samples),
+            Ends::Collapsed { rounds } => act
+                .collapse
+                .is_some_and(|(_, before)| act.rounds >= before + rounds),
             Ends::Refused { attempts } => act.failures >= attempts,
             Ends::Delivered => false, // the sender's report ends it
         }
@@ -273,10 +281,12 @@ impl Record {
                 ..
             } => {
                 act.samples += 1;
-                match &mut act.collapse {
-                    Some((_, since)) => *since += 1,
-                    none if collapsed > 0 => *none = Some((at, 0)),
-                    _ => {}
+                if at >= act.next_round {
+                    act.rounds += 1;
+                    act.next_round = at.saturating_add(srtt);
+                }
+                if collapsed > 0 {
+                    act.collapse.get_or_insert((at, act.rounds));
                 }
                 let new = |last: &RttSample| last.at + ONE_POINT <= at || collapsed > 0;
                 if self.samples.last().is_none_or(new) {

@@ -40,10 +40,10 @@ pub(super) enum Weather {
 pub(super) enum Ends {
     /// This share of the file is on the receiver's disk.
     OnDisk { percent: u64 },
-    /// A sample, when there have been so many, and so many fast retransmits, in this scene.
-    Fresh { samples: u64, fast_retransmits: u64 },
-    /// So many samples since one undid a back-off.
-    Collapsed { samples: u64 },
+    /// A fresh sample, after so many rounds and so many fast retransmits in this scene.
+    Fresh { rounds: u64, fast_retransmits: u64 },
+    /// So many rounds since a sample undid a back-off.
+    Collapsed { rounds: u64 },
     /// So many refused attempts.
     Refused { attempts: u64 },
     /// The file is there.
@@ -66,7 +66,7 @@ pub static SCRIPT: [Scene; 5] = [
                 is too small for that, the timer has to do it.",
         opening: Opening::Weather(Weather::Foul),
         ends: Ends::Fresh {
-            samples: 300,
+            rounds: 75,
             fast_retransmits: 3,
         },
     },
@@ -76,7 +76,7 @@ pub static SCRIPT: [Scene; 5] = [
                 and 7 s after the last send, since each expiry doubles the RTO. The first sample \
                 after the dark undoes all that at once.",
         opening: Opening::BlackOut(Duration::from_secs(6)),
-        ends: Ends::Collapsed { samples: 200 },
+        ends: Ends::Collapsed { rounds: 40 },
     },
     Scene {
         title: "the server is killed",

@@ -320,3 +320,19 @@ fn attempt(ended: &Ended, act: &Act) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_goes_on_below_where_it_began() {
+        let at = Duration::from_millis(12_345);
+        let line = event(at, "sender", "word ".repeat(20)).to_string();
+        let lines: Vec<_> = line.lines().collect();
+        assert_eq!(lines.len(), 2, "{line}");
+        assert!(lines[0].starts_with("  12.345 s  sender    word"));
+        assert!(lines[1].starts_with(&format!("{:INDENT$}word", "")));
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
+    }
+}

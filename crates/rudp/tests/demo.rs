@@ -1,0 +1,139 @@
+//! The whole demo on real sockets and in real time, with the smallest file: about 35 s, most of
+//! which is waiting that the rules prescribe.
+
+use std::{fs, future::pending, time::Duration};
+
+use rudp::demo::{self, DemoError, Line, Network, Options, Record, SCRIPT};
+use tokio::{sync::oneshot, time::timeout};
+
+/// Titles of figures, classes of marks, and how often each is there at least.
+const SERIES: [(&str, usize); 12] = [
+    ("<svg ", 4),
+    ("class=\"rtt\"", 4),
+    ("class=\"srtt\"", 2),
+    ("class=\"rto\"", 2),
+    ("class=\"fast\"", 1),
+    ("class=\"expired\"", 3 + 3),
+    ("class=\"running\"", 3),
+    ("class=\"sample\"", 1),
+    ("class=\"refused\"", 4 + 4),
+    ("class=\"connected\"", 2 + 1),
+    ("class=\"allowed\"", 4),
+    ("class=\"disk\"", 1),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_demo_tells_its_whole_story() {
+    let options = Options {
+        made_length: Network::SMALLEST_FILE,
+        seed: 7,
+        ..Options::default()
+    };
+    let mut lines = Vec::new();
+    let played = demo::perform(options, |line| lines.push(line), pending()).await;
+    let record = played.expect("no stall, and everything arrives");
+
+    // What depends on the machine's speed is not held against it here.
+    for finding in demo::findings(&record) {
+        assert!(finding.holds || !finding.hard, "{}", finding.text);
+    }
+    let (sent, received) = record.hashes.expect("compared");
+    assert_eq!(sent, received);
+    let report = record.report.as_ref().expect("delivered");
+    assert_eq!(report.connections, 2);
+    assert_eq!(
+        record.attempts.iter().filter(|it| !it.connected()).count(),
+        4
+    );
+    let resumed = record.resumed.expect("a second connection");
+    assert!(resumed.offset > 0 && resumed.offset == resumed.on_disk);
+    let dark = record.dark.as_ref().expect("it was dark");
+    let in_the_dark = record.expiries.iter().filter(|it| dark.contains(&it.at));
+    assert!(in_the_dark.count() >= 2, "the third comes after the dark");
+
+    let titles = lines
+        .iter()
+        .filter(|line| matches!(line, Line::Title { .. }));
+    assert_eq!(
+        titles.count(),
+        1 + SCRIPT.len(),
+        "a prologue and each scene"
+    );
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    for words in [
+        "EXPIRED",
+        "undoes",
+        "refused",
+        "resumes at byte",
+        "verified",
+    ] {
+        assert!(text.contains(words), "{words} is missing in:\n{text}");
+    }
+    check_page(&record);
+}
+
+fn check_page(record: &Record) {
+    let page = demo::html(record);
+    for (mark, at_least) in SERIES {
+        let found = page.matches(mark).count();
+        assert!(found >= at_least, "{mark}: {found} of {at_least}");
+    }
+    for unwanted in ["NaN", "\"inf", "-inf", "http", "<script", "url(", "@import"] {
+        assert!(!page.contains(unwanted), "{unwanted} in the page");
+    }
+    assert_balanced(&page);
+}
+
+/// Every element is closed where it should be.
+fn assert_balanced(page: &str) {
+    let mut open = Vec::new();
+    for tag in page.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a tag ends");
+        let name = tag.split_whitespace().next().expect("a tag has a name");
+        if let Some(closed) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed), "before {}", open.join(" > "));
+        } else if !tag.ends_with('/') && !["!DOCTYPE", "meta"].contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "left open: {}", open.join(" > "));
+}
+
+#[tokio::test]
+async fn a_file_that_the_scenes_would_outlast_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("small");
+    let bytes = usize::try_from(Network::SMALLEST_FILE - 1).expect("small");
+    fs::write(&file, vec![0; bytes]).expect("written");
+    let options = Options {
+        file: Some(file),
+        ..Options::default()
+    };
+    let refused = demo::perform(options, drop, pending()).await;
+    let error = refused.expect_err("too small");
+    assert!(matches!(error, DemoError::TooSmall(_)));
+    assert!(error.to_string().contains("4194303 bytes"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_interrupted_demo_ends_at_once() {
+    let (stop, stopped) = oneshot::channel();
+    let mut stop = Some(stop);
+    let tell = |line: Line| {
+        // The first byte is on its way: the stage is full.
+        if line.to_string().contains("the data starts") {
+            _ = stop.take().map(|stop| stop.send(()));
+        }
+    };
+    let options = Options {
+        made_length: Network::SMALLEST_FILE,
+        ..Options::default()
+    };
+    let stopped = async { _ = stopped.await };
+    let played = timeout(
+        Duration::from_secs(20),
+        demo::perform(options, tell, stopped),
+    );
+    let error = played.await.expect("soon").expect_err("interrupted");
+    assert!(matches!(error, DemoError::Interrupted));
+}
