@@ -20,10 +20,14 @@
 //! A message is a kind (1 byte), the length of its body (2 bytes, big-endian,
 //! at most [`MAX_BODY`]) and the body.
 
+mod refusal;
+
 use std::{fmt, io};
 
 use blake3::Hash;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+pub use refusal::{Refusal, RefusalCode};
 
 /// The version of the file protocol, the first thing in an offer: 1.
 pub const VERSION: u8 = 1;
@@ -294,82 +298,6 @@ pub async fn write_message(
     stream.write_all(&message.encode()?).await
 }
 
-/// Why a receiver will not have a file; the code with which it aborts the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusalCode {
-    /// The name is no plain file name.
-    BadName,
-    /// Another file of that name is there, and the offer does not force.
-    Exists,
-    /// Another sender is sending a file of that name right now.
-    InUse,
-    /// The disk, the quota or the largest file size is exhausted.
-    DiskFull,
-    /// The receiver may not write there.
-    NotAllowed,
-    /// What arrived is not what the sender read.
-    HashMismatch,
-    /// The sender broke the file protocol.
-    Protocol,
-    /// Another error of the receiver's file system.
-    Storage,
-}
-
-impl RefusalCode {
-    const ALL: [(Self, u64); 8] = [
-        (Self::BadName, 1),
-        (Self::Exists, 2),
-        (Self::InUse, 3),
-        (Self::DiskFull, 4),
-        (Self::NotAllowed, 5),
-        (Self::HashMismatch, 6),
-        (Self::Protocol, 7),
-        (Self::Storage, 8),
-    ];
-
-    /// The number that stands for it on the wire.
-    #[must_use]
-    pub fn to_wire(self) -> u64 {
-        let found = Self::ALL.into_iter().find(|&(code, _)| code == self);
-        found.map_or(0, |(_, number)| number)
-    }
-
-    /// The code a number on the wire stands for, if any. 0 means that the
-    /// receiver only went away, which is no refusal.
-    #[must_use]
-    pub fn from_wire(number: u64) -> Option<Self> {
-        let found = Self::ALL.into_iter().find(|&(_, known)| known == number);
-        found.map(|(code, _)| code)
-    }
-}
-
-/// A receiver's final "no", in words for a human.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why, for programs. `None`: a code this version does not know.
-    pub code: Option<RefusalCode>,
-    /// Why, for humans; at most 256 bytes travel.
-    pub reason: String,
-}
-
-impl Refusal {
-    /// A refusal for this reason.
-    pub fn new(code: RefusalCode, reason: impl Into<String>) -> Self {
-        Self {
-            code: Some(code),
-            reason: reason.into(),
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -418,6 +346,17 @@ mod tests {
             if let Ok(message) = decode(&bytes) {
                 let again = message.encode().expect("it was short enough");
                 prop_assert_eq!(&bytes[..again.len()], &again[..]);
+            }
+        }
+
+        #[test]
+        fn an_arbitrary_body_is_an_error_or_a_message_that_encodes_to_it(
+            kind in 0_u8..10,
+            body in prop::collection::vec(any::<u8>(), 0..60),
+        ) {
+            if let Ok(message) = Message::decode(kind, &body) {
+                let again = message.encode().expect("it was short enough");
+                prop_assert_eq!((again[0], &again[HEADER..]), (kind, &body[..]));
             }
         }
 
@@ -474,16 +413,5 @@ mod tests {
             Message::decode(Message::OFFER, b"GET / HTTP/1.1"),
             Err(ProtocolError::Magic)
         );
-    }
-
-    #[test]
-    fn every_refusal_code_survives_the_wire_and_none_is_zero() {
-        for (code, number) in RefusalCode::ALL {
-            assert_eq!(
-                (code.to_wire(), RefusalCode::from_wire(number)),
-                (number, Some(code))
-            );
-        }
-        assert_eq!(RefusalCode::from_wire(0), None);
     }
 }

@@ -119,7 +119,7 @@ async fn a_closed_port_is_tried_again_at_the_distances_of_the_backoff() {
         );
         // The clock of the machine and the drivers' timers are a millisecond fine.
         assert!(
-            actual + 1000 >= planned && actual < planned + 500_000,
+            actual + 1000 >= planned && actual < planned + 2_000_000,
             "{actual} us, planned {planned} us"
         );
     }
