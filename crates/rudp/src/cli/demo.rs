@@ -33,6 +33,12 @@ impl Args {
             ..Options::default()
         };
         let json = self.json;
+        let folder = self.html.parent().unwrap_or(&self.html);
+        if !folder.as_os_str().is_empty() && !folder.is_dir() {
+            // Better now than after the play.
+            print_error(json, format_args!("{}: no such folder", folder.display()));
+            return Exit::Error;
+        }
         let tell = |line: Line| match line {
             line if !json => print(line),
             Line::Title { title, about } => {

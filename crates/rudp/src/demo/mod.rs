@@ -8,6 +8,7 @@
 
 mod check;
 mod figures;
+mod outages;
 mod page;
 mod plot;
 mod record;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{
     Record,
     check::findings,
-    figures,
+    figures, outages,
     plot::escaped,
     table::{Table, attempts, summary},
     words::{bytes, rate, span, thousands},
@@ -18,8 +18,8 @@ pub fn html(record: &Record) -> String {
     let sections = [
         lead(record),
         figures::timer(record),
-        figures::dark(record),
-        figures::knocking(record),
+        outages::dark(record),
+        outages::knocking(record),
         figures::progress(record),
         promises(record),
         numbers(record),

@@ -66,7 +66,7 @@ pub static SCRIPT: [Scene; 5] = [
                 is too small for that, the timer has to do it.",
         opening: Opening::Weather(Weather::Foul),
         ends: Ends::Fresh {
-            rounds: 75,
+            rounds: 45,
             fast_retransmits: 3,
         },
     },

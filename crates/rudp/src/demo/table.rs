@@ -63,7 +63,10 @@ pub fn summary(record: &Record) -> Table {
         let totals = &report.totals;
         row("time", span(report.elapsed));
         row("RTT samples", thousands(totals.samples));
-        row("SRTT at the end", totals.srtt.map_or("none".into(), span));
+        row(
+            "SRTT at the end",
+            totals.srtt.map_or_else(|| "none".into(), span),
+        );
         if let Some((min, max)) = totals.rto {
             row("RTO", format!("{} to {}", span(min), span(max)));
         }
@@ -110,7 +113,7 @@ pub fn summary(record: &Record) -> Table {
 /// Every attempt to connect, planned and actual.
 #[must_use]
 pub fn attempts(record: &Record) -> Table {
-    let delay = |delay: Option<_>| delay.map_or("at once".to_owned(), seconds);
+    let delay = |delay: Option<_>| delay.map_or_else(|| "at once".to_owned(), seconds);
     let rows = record.attempts.iter().map(|ended| {
         let attempt = &ended.attempt;
         let in_series = ended.failed_before > 0;
