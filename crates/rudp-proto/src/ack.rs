@@ -10,10 +10,9 @@ const MAX_RANGES: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Acks {
-    received: RangeSet,
-    /// Numbers below were forgotten: such a packet may be new or not, and is
+    /// The oldest ranges are forgotten: a packet below may be new or not, and is
     /// taken, since frames may come twice (L8).
-    forgotten: u64,
+    received: RangeSet,
     newest: Option<(u64, Duration)>,
     /// Ack-eliciting packets that no ACK of ours covers yet.
     unacknowledged: u32,
@@ -35,7 +34,6 @@ impl Acks {
     pub(crate) fn new(max_delay: Duration) -> Self {
         Self {
             received: RangeSet::default(),
-            forgotten: 0,
             newest: None,
             unacknowledged: 0,
             deadline: None,
@@ -55,13 +53,9 @@ impl Acks {
         if number >= next {
             self.newest = Some((number, now));
         }
-        if number >= self.forgotten {
-            self.received.insert(number..number.saturating_add(1));
-        }
-        if self.received.len() > MAX_RANGES
-            && let Some(oldest) = self.received.pop_first()
-        {
-            self.forgotten = oldest.end;
+        self.received.insert(number..number.saturating_add(1));
+        if self.received.len() > MAX_RANGES {
+            self.received.pop_first();
         }
         if urgency == Urgency::None {
             return;

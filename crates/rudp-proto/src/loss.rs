@@ -69,8 +69,6 @@ pub(crate) struct Flight {
     /// How many packets later an acknowledged one must be to prove a loss.
     reordering_threshold: u64,
     timer: RetransmitTimer,
-    /// Packets below were sent when the timer was last armed, or before.
-    armed: u64,
     expired: Option<Expired>,
 }
 
@@ -83,7 +81,6 @@ impl Flight {
             remembered: BTreeMap::new(),
             reordering_threshold: 3,
             timer,
-            armed: 0,
             expired: None,
         }
     }
@@ -119,9 +116,6 @@ impl Flight {
         };
         if packet.by_timer {
             self.timer.stop(); // the new RTO counts from the repetition itself (5.6-1)
-        }
-        if self.timer.poll_timeout().is_none() {
-            self.armed = self.next;
         }
         self.timer.handle_sent(now); // (5.1-1)
         self.bytes = self.bytes.saturating_add(packet.bytes);
@@ -171,7 +165,6 @@ impl Flight {
         let sample = Sample::of_transmission(sent_at, now);
         acked.backoffs = self.timer.estimator().backoffs();
         let outcome = self.timer.handle_acked(now, progress, Some(sample));
-        self.armed = self.next;
         acked.sample = outcome.map(|outcome| (sample, outcome));
         Ok(acked)
     }
@@ -208,11 +201,9 @@ impl Flight {
         rank: impl Fn(&Content) -> u64,
     ) -> Option<(Expiry, Option<SentPacket>)> {
         let expiry = self.timer.handle_timeout(now)?;
-        let armed = core::mem::replace(&mut self.armed, self.next);
-        let old = |number: u64, packet: &SentPacket| {
-            number < armed || packet.sent_at.saturating_add(expiry.rto) <= now // (5-1)
-        };
-        let first_young = self.packets.iter().find(|(n, packet)| !old(**n, packet));
+        // What left after the timer was armed has not had its RTO yet (5-1).
+        let young = |packet: &SentPacket| packet.sent_at.saturating_add(expiry.rto) > now;
+        let first_young = self.packets.iter().find(|(_, packet)| young(packet));
         let end = first_young.map_or(self.next, |(number, _)| *number);
         self.expired = Some(Expired {
             after: self.next,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use netsim::LinkConfig;
 use pair::{Pair, clean, ms, pattern, secs};
 use rudp_proto::wire::{Frame, Packet, unreachable_notice};
-use rudp_proto::{CloseReason, Config, Event, Lost, Trace};
+use rudp_proto::{CloseReason, Config, Event, HandshakeStep, Lost, Trace};
 
 const TRACED: Config = Config {
     trace: true,
@@ -36,6 +36,13 @@ fn a_connection_takes_two_round_trips_and_data_follows() {
     let stats = *pair.client.conn(client).stats();
     assert_eq!(stats.srtt, Some(ms(40)));
     assert_eq!(stats.timeouts, 0);
+    use HandshakeStep::{Cookie, Hello, Settings};
+    let steps = (pair.client.traces.iter()).filter_map(|trace| match trace {
+        Trace::Handshake { at, step } => Some((*at, *step)),
+        _ => None,
+    });
+    let expected = [(ms(0), Hello), (ms(40), Cookie), (ms(80), Settings)];
+    assert_eq!(steps.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -232,6 +232,14 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
         pair.run_for(ms(1));
         let refused = !pair.client.closed().is_empty();
         assert_eq!(refused, silent);
+        if !silent {
+            // The answer took the hint back: a later expiry is no proof.
+            pair.lets_pass = Box::new(|_, _, _| false);
+            pair.client.conn(client).write(b"z").unwrap();
+            pair.run_for(secs(2));
+            assert!(pair.client.conn(client).is_established());
+            assert_eq!(pair.client.conn(client).stats().timeouts, 1);
+        }
     }
 }
 
