@@ -53,10 +53,11 @@ pub(super) fn timer(record: &Record) -> String {
     }
     section(
         "The timer",
-        "Each dot is a round trip that was measured. SRTT follows them; the RTO is what the sender \
-         is ready to wait, never less than 1 s. Round trips grow as packets queue at the \
-         bottleneck. A red disc is an expiry: nothing came for a whole RTO, so the RTO doubles. \
-         The first fresh sample takes it back. The discs at the bottom are attempts to connect.",
+        "Each dot is a round trip that was measured, at most one for each millisecond. SRTT \
+         follows them; the RTO is what the sender is ready to wait, never less than 1 s. Round \
+         trips grow as packets queue at the bottleneck. A red disc is an expiry: nothing came for a \
+         whole RTO, so the RTO doubles. The first fresh sample takes it back. The discs at the \
+         bottom are attempts to connect.",
         &[
             ("--rtt", "disc", "round trip"),
             ("--srtt", "", "SRTT"),
@@ -138,9 +139,9 @@ fn scene_bands(plot: &mut Plot, record: &Record, titles: bool) {
         let until = record.act_end(index);
         let class = if index % 2 == 0 { "even" } else { "odd" };
         let share = x(until.saturating_sub(act.from)) / x(record.end).max(1e-3);
-        let room = share * 130.0; // characters
+        let room = share * 140.0; // characters
         let number = index + 1;
-        let full = format!("{number} {}", act.scene.title);
+        let full = format!("{number}: {}", act.scene.title);
         let fits = titles && full.chars().count() as f64 <= room;
         let label = if fits {
             full.clone()

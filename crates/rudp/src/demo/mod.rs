@@ -20,16 +20,17 @@ mod words;
 
 use std::{fmt, io, net::SocketAddr, path::PathBuf, time::Duration};
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 
 pub use check::{Finding, findings};
 pub use page::html;
-pub use record::{Act, Ended, Expiry, News, Record, Resumed, RttSample};
+pub use record::{Act, Ended, Expiry, Record, Resumed, RttSample};
 pub use scenes::{Network, SCRIPT, Scene};
 pub use table::{Table, attempts, summary};
 pub use timeline::Line;
 
 use crate::{Clock, Report, SendError, storage::FolderError};
+use record::News;
 use scenes::Opening;
 use stage::{Files, STALL, Stage};
 use timeline::Timeline;
@@ -206,7 +207,8 @@ impl Director<'_> {
             (self.tell)(line);
         }
         let Some(scene) = scene else { return Ok(()) };
-        self.stage.set(scene.opening).await?;
+        let set = timeout(STALL, self.stage.set(scene.opening)).await;
+        set.map_err(|_| DemoError::Stalled(STALL, scene.title))??;
         let now = self.clock.now();
         match scene.opening {
             Opening::BlackOut(lasting) => self.record.dark = Some(now..now + lasting),

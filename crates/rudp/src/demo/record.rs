@@ -13,7 +13,7 @@ use crate::{
 
 /// Something that one of the actors reports.
 #[derive(Clone, Debug)]
-pub enum News {
+pub(super) enum News {
     /// The sender.
     Sender(SendEvent),
     /// The receiver.
@@ -191,12 +191,6 @@ impl Record {
         self.on_disk.last().map_or(0, |&(_, bytes)| bytes)
     }
 
-    /// The scene in which something happened.
-    #[must_use]
-    pub fn act_at(&self, at: Duration) -> Option<&Act> {
-        self.acts.iter().rev().find(|act| act.from <= at)
-    }
-
     /// When a scene ended: where the next one begins.
     #[must_use]
     pub fn act_end(&self, index: usize) -> Duration {
@@ -334,18 +328,8 @@ impl Record {
 }
 
 impl News {
-    /// When it happened.
-    #[must_use]
-    pub fn at(&self) -> Duration {
-        match self {
-            Self::Sender(event) => event.at,
-            Self::Receiver(event) => event.at,
-        }
-    }
-
     /// The step of the sender's transport, if it is one.
-    #[must_use]
-    pub fn sender_trace(&self) -> Option<Trace> {
+    pub(super) fn sender_trace(&self) -> Option<Trace> {
         match self {
             Self::Sender(SendEvent {
                 what: Sending::Trace { trace, .. },
