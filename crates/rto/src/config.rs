@@ -92,7 +92,7 @@ pub enum Collapse {
 }
 
 impl Config {
-    /// RFC 6298 to the letter: breaks none of its rules.
+    /// RFC 6298 to the letter, for round trips up to 1 h: breaks none of its rules.
     pub const RFC6298: Self = Self {
         initial_rto: Duration::from_secs(1),
         min_rto: Duration::from_secs(1),
@@ -123,7 +123,7 @@ impl Config {
         let rfc = Self::RFC6298;
         [
             (self.initial_rto < SECOND).then_some(Deviation::InitialRto(self.initial_rto)),
-            (self.max_sample < self.max_rto.min(Self::LIMIT))
+            (self.max_sample < self.max_rto.min(Self::LIMIT).max(rfc.max_sample))
                 .then_some(Deviation::MaxSample(self.max_sample)),
             (self.alpha != rfc.alpha).then_some(Deviation::Alpha(self.alpha)),
             (self.beta != rfc.beta).then_some(Deviation::Beta(self.beta)),
@@ -131,6 +131,7 @@ impl Config {
             (self.min_rto < SECOND).then_some(Deviation::MinRto(self.min_rto)),
             (self.max_rto < rfc.max_rto).then_some(Deviation::MaxRto(self.max_rto)),
             (self.collapse == Collapse::OnAnyAck).then_some(Deviation::CollapseOnAnyAck),
+            (self.clear_after == NonZeroU32::new(1)).then_some(Deviation::ClearAfterOne),
             (self.post_syn == PostSyn::Keep).then_some(Deviation::PostSynKeep),
         ]
         .into_iter()
@@ -162,10 +163,11 @@ impl Gain {
 
 /// A rule of RFC 6298 that a [`Config`] breaks, with the value that breaks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Deviation {
     /// The initial RTO is below 1 s (2.1-1).
     InitialRto(Duration),
-    /// Samples below the RTO's cap are cut (2.3-1).
+    /// Samples are cut below the RTO's cap or below 1 h (2.3-1).
     MaxSample(Duration),
     /// alpha is not 1/8 (2.3-3).
     Alpha(Gain),
@@ -179,6 +181,8 @@ pub enum Deviation {
     MaxRto(Duration),
     /// A back-off ends without a sample (5-N1).
     CollapseOnAnyAck,
+    /// The estimate is cleared after a single back-off, not several (5-N2).
+    ClearAfterOne,
     /// A handshake that timed out leaves the RTO as it is (5.7-1).
     PostSynKeep,
 }
@@ -195,6 +199,7 @@ impl Deviation {
             Self::MinRto(_) => "2.4-1",
             Self::MaxRto(_) => "2.5-1",
             Self::CollapseOnAnyAck => "5-N1",
+            Self::ClearAfterOne => "5-N2",
             Self::PostSynKeep => "5.7-1",
         }
     }
@@ -205,13 +210,14 @@ impl fmt::Display for Deviation {
         write!(f, "({}) ", self.rule())?;
         match self {
             Self::InitialRto(value) => write!(f, "initial RTO {value:?} is below 1 s"),
-            Self::MaxSample(value) => write!(f, "samples are cut at {value:?}, below the cap"),
+            Self::MaxSample(value) => write!(f, "samples are cut at {value:?}"),
             Self::Alpha(gain) => write!(f, "alpha is {gain}, not 1/8"),
             Self::Beta(gain) => write!(f, "beta is {gain}, not 1/4"),
             Self::K(k) => write!(f, "K is {k}, below 4"),
             Self::MinRto(value) => write!(f, "the floor {value:?} is below 1 s"),
             Self::MaxRto(value) => write!(f, "the cap {value:?} is below 60 s"),
             Self::CollapseOnAnyAck => f.write_str("a back-off ends without a sample"),
+            Self::ClearAfterOne => f.write_str("a single back-off clears the estimate"),
             Self::PostSynKeep => f.write_str("a lost handshake does not raise the RTO to 3 s"),
         }
     }
@@ -321,7 +327,7 @@ impl Params {
         if min.as_nanos() > max.as_nanos() {
             return Err(ConfigError::MinAboveMax { min, max });
         }
-        if initial_ns == 0 || initial_ns < min_ns || initial_ns > max_ns {
+        if initial_ns == 0 || initial_ns < min_ns || initial.as_nanos() > max.as_nanos() {
             return Err(ConfigError::InitialOutOfBounds { initial, min, max });
         }
         let granularity_ns = nanos(config.granularity);
@@ -539,6 +545,7 @@ mod tests {
             beta: Gain::new(1, 2),
             k: 2,
             max_sample: ms(1),
+            clear_after: NonZeroU32::new(1),
             post_syn: PostSyn::Keep,
             collapse: Collapse::OnAnyAck,
             ..Config::RFC6298
@@ -548,7 +555,7 @@ mod tests {
             .map(|deviation| deviation.rule())
             .collect();
         let expected = [
-            "2.1-1", "2.3-1", "2.3-3", "2.3-3", "2.3-4", "2.4-1", "2.5-1", "5-N1", "5.7-1",
+            "2.1-1", "2.3-1", "2.3-3", "2.3-3", "2.3-4", "2.4-1", "2.5-1", "5-N1", "5-N2", "5.7-1",
         ];
         assert_eq!(rules, expected);
         for deviation in wild.deviations() {

@@ -27,14 +27,15 @@ const POST_SYN_RTO_NS: u64 = 3_000_000_000;
 /// # Ok::<(), ConfigError>(())
 /// ```
 ///
-/// Cheap to copy: make one, checked once, and copy it for every connection.
+/// Cheap to copy: make one, checked once, and copy it for every connection. The parameters are
+/// in it, apart from the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimator {
     params: Params,
     state: State,
 }
 
-/// What changes: 32 bytes, apart from the parameters that many connections share.
+/// What changes, in 32 bytes: apart from the parameters, so that neither hides in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     /// SRTT and RTTVAR in fixed point; meaningful while `estimate.is_some()`.

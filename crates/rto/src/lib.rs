@@ -1,8 +1,9 @@
-//! When a packet gets no answer, how long do you wait before sending it again?
+//! The retransmission timeout of [RFC 6298]: from round trips to the time after which an
+//! unanswered packet is sent again.
 //!
-//! [RFC 6298] settles it for TCP, and nearly every transport since has borrowed the
-//! answer. This crate is that answer and nothing else: you say what was sent, what was
-//! acknowledged and what time it is; it says when to retransmit.
+//! The RFC is TCP's, and nearly every transport since has taken over its answer. You say
+//! what was sent, what was acknowledged and what time it is; this crate says when to
+//! retransmit, and nothing else.
 //!
 //! | You have | You use |
 //! |---|---|
@@ -27,8 +28,8 @@
 //!
 //! # Time
 //!
-//! `now` is the time since an epoch that you choose (boot, start of the program), read
-//! from a monotonic clock; deadlines come back in the same terms. A deadline is due when
+//! Every `now` counts from one moment of your choice, boot or the start of the program, on a
+//! clock that never goes back, and so does every deadline. A deadline is due when
 //! it is at or before `now`; calling early is harmless. Nothing here reads a clock,
 //! allocates, uses a float or panics, whatever the input and the order of calls.
 //!

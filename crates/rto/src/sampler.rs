@@ -114,6 +114,7 @@ impl Sampler {
     /// Everything below `upto` is acknowledged. Gives the sample if this ACK ends a
     /// measurement: rejected where it also covers retransmitted data (decision 15). What was
     /// never sent cannot be acknowledged: an `upto` beyond it counts as all that was.
+    #[must_use = "a sample that is dropped never reaches the estimator"]
     pub fn handle_acked(&mut self, now: Duration, upto: u64) -> Option<Sample> {
         let ambiguous = self.acked < self.sent_again;
         self.acked = self.acked.max(upto.min(self.sent));

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use crate::{Estimator, Outcome, Sample};
 
-/// The retransmission timer of RFC 6298: it says *when*, you send.
+/// The retransmission timer of RFC 6298, one per connection. It knows times, not data: what was
+/// sent stays with you.
 ///
 /// ```text
 /// handle_sent, handle_acked ─▶ RetransmitTimer ─▶ poll_timeout: the deadline
@@ -34,7 +35,7 @@ pub struct RetransmitTimer {
     schedule: Schedule,
 }
 
-/// What changes beside the estimator: 24 bytes.
+/// What changes beside the estimator, in 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Schedule {
     /// `Some` exactly while the timer runs.
@@ -64,6 +65,10 @@ pub enum Progress {
 }
 
 /// The timer has expired: retransmit the earliest unacknowledged segment now (5.4-1).
+///
+/// If that very segment was retransmitted lately for another reason (later ones were
+/// acknowledged), take the earliest one whose last transmission is at least [`rto`](Self::rto)
+/// ago: none may go out sooner (5-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// The RTO that ran out.
@@ -88,9 +93,8 @@ impl RetransmitTimer {
         }
     }
 
-    /// Data was sent, for the first time or again, or a send was tried that the socket
-    /// refused for the moment (decision 8): starts a stopped timer, leaves a running one
-    /// alone (5.1-1).
+    /// A segment left, new or repeated, or would have left if the socket had taken it
+    /// (decision 8). Starts a stopped timer and leaves a running one alone (5.1-1).
     pub fn handle_sent(&mut self, now: Duration) {
         let rto = self.estimator.rto();
         self.schedule
@@ -111,7 +115,7 @@ impl RetransmitTimer {
 
     /// Data transmission begins: if the handshake timed out and no valid sample has come
     /// since (decision 2), the RTO is raised to 3 s (5.7-1). A running timer is not moved
-    /// (decision 18).
+    /// (decision 18), so call this before telling of the first data sent.
     pub fn handle_data_phase(&mut self) {
         if self.schedule.handshake == Handshake::Expired {
             self.estimator.begin_data_after_lost_handshake();
@@ -163,10 +167,12 @@ impl RetransmitTimer {
 
     /// When the deadline has come, doubles the RTO (5.5-1), restarts from `now`
     /// (decision 7) and asks you to retransmit. Before it, and while stopped, does
-    /// nothing. A late call is one expiry.
+    /// nothing. A late call is one expiry. A deadline that would lie beyond
+    /// [`Duration::MAX`] never comes.
     #[must_use]
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Expiry> {
-        self.schedule.deadline.filter(|deadline| *deadline <= now)?; // (5-1), (decision 17)
+        let due = |deadline: &Duration| *deadline <= now && *deadline < Duration::MAX;
+        self.schedule.deadline.filter(due)?; // (5-1), (decision 17)
         let rto = self.estimator.rto();
         self.estimator.back_off();
         if self.schedule.handshake == Handshake::Waiting {
@@ -181,15 +187,15 @@ impl RetransmitTimer {
         })
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), if at all. May change after
-    /// any `handle_*` call and [`stop`](Self::stop).
+    /// The deadline, while the timer runs: call [`handle_timeout`](Self::handle_timeout)
+    /// then. Every `handle_*` call and [`stop`](Self::stop) may change it.
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Duration> {
         self.schedule.deadline
     }
 
-    /// Stops the timer: nothing is outstanding, or the connection is over. The RTO and
-    /// its back-off stay.
+    /// Stops the timer, as when the connection is over; a later send or ACK of part of the
+    /// data starts it again. The RTO and its back-off stay.
     pub fn stop(&mut self) {
         self.schedule.deadline = None;
     }
@@ -244,11 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_a_deadline_too() {
+    fn a_deadline_beyond_the_end_of_time_never_comes() {
         let mut timer = timer();
-        timer.handle_sent(Duration::MAX);
-        assert_eq!(timer.poll_timeout(), Some(Duration::MAX));
+        let second_last = Duration::MAX - ms(1_001);
+        timer.handle_sent(second_last);
         assert!(timer.handle_timeout(Duration::MAX).is_some());
+        assert_eq!(timer.poll_timeout(), Some(Duration::MAX));
+        assert_eq!(timer.handle_timeout(Duration::MAX), None);
     }
 
     #[test]
