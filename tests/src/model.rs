@@ -192,7 +192,7 @@ impl Model {
     }
 
     fn timeout(&mut self, at: Duration) -> bool {
-        let expired = self.deadline_ns.is_some_and(|due| due <= at.as_nanos());
+        let expired = self.deadline_ns.is_some_and(|due| is_due(due, at));
         if expired {
             self.back_off();
             self.handshake_expired |= self.handshake;
@@ -258,4 +258,10 @@ impl Subject for Model {
             deadline_ns: self.deadline_ns,
         }
     }
+}
+
+/// Whether a deadline has come; one at the end of `Duration`'s range never does (D17).
+#[must_use]
+pub fn is_due(deadline_ns: u128, at: Duration) -> bool {
+    deadline_ns <= at.as_nanos() && deadline_ns < Duration::MAX.as_nanos()
 }
