@@ -35,7 +35,7 @@ fn expected_deadline(before: &View, event: &Event, after: &View) -> Option<u128>
         Event::Sent { at } | Event::HandshakeSent { at } | Event::FastRetransmit { at } => {
             before.deadline_ns.or_else(|| from(at, before))
         }
-        Event::Timeout { at } if before.deadline_ns.is_some_and(|due| is_due(due, *at)) => {
+        Event::Timeout { at } if before.deadline_ns.is_some_and(|due| is_due(due, at)) => {
             from(at, after)
         }
         Event::Acked {
@@ -74,7 +74,7 @@ proptest! {
             prop_assert_eq!(after.deadline_ns, expected_deadline(&before, event, &after));
             match *event {
                 Event::Timeout { at } => {
-                    let due = before.deadline_ns.is_some_and(|due| is_due(due, *at));
+                    let due = before.deadline_ns.is_some_and(|due| is_due(due, at));
                     prop_assert_eq!(reply.expired, due);
                     if due {
                         prop_assert_eq!(after.rto_ns, (2 * before.rto_ns).min(cap));

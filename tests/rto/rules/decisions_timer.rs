@@ -68,7 +68,7 @@ fn rule_rfc6298_d15_an_ack_of_old_and_fresh_data_gives_no_sample() {
         sampler.handle_sent(ms(0), 0..10);
         sampler.handle_sent(ms(1_000), 0..10);
         sampler.handle_sent(ms(1_010), 10..20); // fresh
-        sampler.handle_acked(ms(1_090), upto[0]);
+        let _ = sampler.handle_acked(ms(1_090), upto[0]);
         let sample = sampler.handle_acked(ms(1_100), upto[1]);
         sample.map(|sample| sample.rtt())
     };
