@@ -141,7 +141,10 @@ impl Program {
     pub(crate) async fn event(&mut self, kind: &str) -> Value {
         loop {
             let line = within(kind, self.lines.next_line()).await.expect("output");
-            let line = line.unwrap_or_else(|| panic!("the program ended before {kind:?}"));
+            let Some(line) = line else {
+                let status = within("the end of the program", self.child.wait()).await;
+                panic!("no {kind:?} before the end of the program: {status:?}");
+            };
             let event: Value = serde_json::from_str(&line).expect("JSON");
             println!("{event}");
             if event["event"] == kind {
