@@ -55,8 +55,8 @@
 //!
 //! # Time
 //!
-//! `now` is the time since an epoch you choose, read from a monotonic clock; deadlines come back in
-//! the same terms. Should the clock go back nevertheless, see [`Link::handle_packet`].
+//! `now` and every deadline are spans since a moment that you fix once, by a clock that is never
+//! set back. Should it go back nevertheless, see [`Link::handle_packet`].
 //!
 //! # Memory
 //!

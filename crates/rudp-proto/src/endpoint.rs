@@ -237,8 +237,8 @@ impl Endpoint {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), if at all. Any
-    /// other call may change it.
+    /// The deadline by which to call [`handle_timeout`](Self::handle_timeout);
+    /// `None` asks for no call. Any other call may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.connections

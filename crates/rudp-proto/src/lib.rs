@@ -1,4 +1,4 @@
-//! A reliable transport over UDP that owns no socket, reads no clock and rolls no die.
+//! A reliable transport over UDP as a plain state machine: sockets, time and chance stay outside.
 //!
 //! ```text
 //! handle_datagram, handle_unreachable ─▶            ─▶ poll_transmit: the next datagram
@@ -8,9 +8,9 @@
 //!
 //! An [`Endpoint`] is client and server at once. Each [`Connection`] carries one
 //! ordered byte stream in each direction, and its only retransmission timer is
-//! [`rto::RetransmitTimer`]. `now` is the time since an epoch the host chooses,
-//! read from a monotonic clock; deadlines come back in the same terms. The wire
-//! format and every rule cited in the code are in `spec/rudp.md`.
+//! [`rto::RetransmitTimer`]. `now` and every deadline are spans since a moment
+//! that the host fixes once, by a clock that is never set back. The wire format
+//! and every rule cited in the code are in `spec/rudp.md`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
