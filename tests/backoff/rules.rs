@@ -6,7 +6,7 @@ mod support;
 use backoff_policy::{Jitter, Ratio, Schedule, ScheduleError, Series};
 use std::collections::HashSet;
 use std::time::Duration;
-use support::{ms, ns, s, splitmix64};
+use support::{MIDDLE, ms, ns, s, splitmix64};
 
 const KINDS: [Jitter; 5] = [
     Jitter::None,
@@ -149,20 +149,40 @@ fn rule_backoff_b3_every_kind_takes_one_draw_per_delay() {
         let schedule = doubling(jitter);
         let (mut one, mut other) = (Series::new(&schedule), Series::new(&schedule));
         for draw in 0..10 {
-            one.next(&schedule, draw);
-            other.next(&schedule, u64::MAX - draw);
+            _ = one.next(&schedule, draw);
+            _ = other.next(&schedule, u64::MAX - draw);
             assert_eq!(one, other, "{jitter:?}");
         }
     }
 }
 
-/// (B4) A thousand clients of one schedule, each with its own stream: their first delays differ.
+/// (B4) Drawing is the host's part, so all that a schedule can do is not to throw the draws'
+/// difference away: a thousand that differ give first delays that differ. (`Reconnector` is a
+/// host, and tested for its own streams.)
 #[test]
-fn rule_backoff_b4_a_thousand_clients_have_different_first_delays() {
+fn rule_backoff_b4_different_draws_give_different_first_delays() {
     for jitter in KINDS.into_iter().filter(|&jitter| jitter != Jitter::None) {
         let schedule = doubling(jitter);
         let first = |mut seed: u64| Series::new(&schedule).next(&schedule, splitmix64(&mut seed));
         let delays: HashSet<Duration> = (0..1_000).map(first).collect();
         assert!(delays.len() >= 999, "{jitter:?}: {}", delays.len());
     }
+    // Neither low bits alone nor high bits alone: 2^34 apart is more than the 10^9 values need.
+    let schedule = doubling(Jitter::Full);
+    let near = |n: u64| Series::new(&schedule).next(&schedule, MIDDLE + (n << 35));
+    let delays: HashSet<Duration> = (0..1_000).map(near).collect();
+    assert_eq!(delays.len(), 1_000);
+}
+
+/// (B2) A series taken to another schedule obeys that one.
+#[test]
+fn rule_backoff_b2_a_series_obeys_the_schedule_it_is_used_with() {
+    let slow = Schedule::new(s(50), Ratio::new(2, 1), s(900), Jitter::None).expect("valid");
+    let mut series = Series::new(&slow);
+    for delay in [50, 100, 200] {
+        assert_eq!(series.next(&slow, 0), s(delay));
+    }
+    let quick = doubling(Jitter::None);
+    assert_eq!(series.next(&quick, 0), s(60), "its cap, not 400 s");
+    assert_eq!(Series::new(&quick).next(&slow, 0), s(50), "its base");
 }

@@ -16,8 +16,9 @@ pub enum Jitter {
     /// Anywhere from the base to three times the previous delay (the base before the first),
     /// but never above the cap. The multiplier plays no part.
     ///
-    /// This is the one kind that clips its draw, as published: once the cap is in reach, more
-    /// than a quarter of all clients wait exactly the cap.
+    /// This is the one kind that clips its draw, as published: in the long run about half of all
+    /// delays are exactly the cap where it is ten times the base, and about a quarter where it is
+    /// a thousand times the base.
     Decorrelated,
     /// Anywhere in `c - r c..=c + r c`, where `r` is at most 1 and `r c` is rounded down. The
     /// cap bounds `c`, not the delay: gRPC (r = 1/5, cap 120 s) waits up to 144 s.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A [`Schedule`] is checked once, when it is made. A [`Series`] is sixteen bytes that remember
-//! where one client stands. Nothing here reads a clock, sleeps or rolls a die: each delay takes
-//! one `u64` that you draw, so a test can name every delay in advance.
+//! where one client stands. Neither knows the time, and neither waits: you do the waiting, and you
+//! draw one random `u64` for each delay, so a test can name every delay in advance.
 //!
 //! ```
 //! # use {backoff_policy::*, core::time::Duration};

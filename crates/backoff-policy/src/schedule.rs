@@ -145,8 +145,11 @@ impl Series {
     }
 
     /// Gives the next delay by one draw, uniform over all of `u64` (B3), and moves on. Jitter
-    /// never compounds: what grows is the value before it.
+    /// never compounds: what grows is the value before it. Under another schedule than before it
+    /// first does what [`resume`](Self::resume) does.
+    #[must_use]
     pub fn next(&mut self, schedule: &Schedule, draw: u64) -> Duration {
+        *self = Self::resume(schedule, self.current);
         let (least, most) = schedule.interval(self.current);
         let delay = schedule.clip(duration(uniform(least, most, draw)));
         self.current = match schedule.jitter {
@@ -238,8 +241,8 @@ mod tests {
         fn the_extreme_draws_give_the_bounds_themselves(schedule in schedules(), n in 0..40u32) {
             let (mut low, mut high) = (Series::new(&schedule), Series::new(&schedule));
             for _ in 0..n {
-                low.next(&schedule, 0);
-                high.next(&schedule, u64::MAX);
+                _ = low.next(&schedule, 0);
+                _ = high.next(&schedule, u64::MAX);
             }
             prop_assert_eq!(low.next(&schedule, 0), *schedule.bounds(n).start());
             // Above 2^64 values one draw cannot reach them all.
@@ -261,9 +264,21 @@ mod tests {
         fn a_stored_position_resumes_where_it_was(schedule in schedules(), draws in prop::collection::vec(any::<u64>(), 0..10)) {
             let mut series = Series::new(&schedule);
             for draw in draws {
-                series.next(&schedule, draw);
+                _ = series.next(&schedule, draw);
             }
             prop_assert_eq!(Series::resume(&schedule, series.current()), series);
+        }
+
+        #[test]
+        fn a_series_obeys_whatever_schedule_it_is_used_with(one in schedules(), other in schedules(), n in 0..10u32, draw: u64) {
+            let mut series = Series::new(&one);
+            for _ in 0..n {
+                _ = series.next(&one, draw);
+            }
+            let delay = series.next(&other, draw);
+            prop_assert!(delay <= other.longest(), "{delay:?}");
+            prop_assert!(delay >= *other.bounds(0).start(), "{delay:?}");
+            prop_assert!((other.base..=other.cap).contains(&series.current()) || other.jitter == Jitter::Full);
         }
     }
 
