@@ -109,7 +109,6 @@ impl Host {
                 let snapshot = connection.snapshot(now);
                 let config = *connection.config();
                 *connection = Connection::restore(config, now, snapshot).expect("valid");
-                self.ids.clear();
             }
             Call::Poll | Call::Settings(_) | Call::Failed(_) | Call::Lost(_) => {}
         }
@@ -155,7 +154,9 @@ proptest! {
             let timeout = host.connection.poll_timeout();
             match host.connection.state() {
                 State::Connecting { deadline, .. } => prop_assert_eq!(timeout, Some(deadline)),
-                State::TransientFailure { .. } => prop_assert!(timeout.is_some()),
+                State::TransientFailure { .. } => {
+                    prop_assert!(timeout.is_some() && host.connection.is_wanted());
+                }
                 State::Idle => prop_assert_eq!(timeout.is_some(), host.connection.is_wanted()),
                 State::Ready { .. } | State::GaveUp { .. } | State::Shutdown => {
                     prop_assert_eq!(timeout, None);
@@ -166,22 +167,27 @@ proptest! {
         }
     }
 
-    /// At the end of time itself nothing panics.
+    /// At the end of time itself nothing panics, and what is to be done comes to an end.
     #[test]
     fn the_end_of_time_is_survived(
-        config in configs(),
-        script in prop::collection::vec((calls(), any::<bool>()), 1..60),
+        mut config in configs(),
+        (max_attempts, max_elapsed) in limits(),
+        script in prop::collection::vec((calls(), 0..4u32), 1..60),
         seed: u64,
     ) {
+        let limits = (max_attempts.and_then(|n| n.try_into().ok()), max_elapsed);
+        (config.max_attempts, config.max_elapsed) = limits;
         let mut host = Host::new(config, seed);
-        for (call, at_the_end) in script {
-            let now = if at_the_end { Duration::MAX } else { s(1) };
+        for (call, time) in script {
+            let now = match time {
+                0 => s(1),
+                1 => Duration::MAX - s(1),
+                2 => Duration::MAX - ns(1),
+                _ => Duration::MAX,
+            };
             host.call(now, call);
-            for _ in 0..4 {
-                if let Some(Action::Start(start)) = host.connection.poll_action(now, || seed) {
-                    host.ids.push(start.attempt);
-                }
-            }
+            host.poll(now);
+            prop_assert_eq!(host.poll(now), [], "two actions at most");
             prop_assert!(!host.connection.explain(now).to_string().is_empty());
         }
     }
@@ -212,12 +218,11 @@ proptest! {
                     Timing::FromStart => started_at + start.backoff,
                     Timing::FromFailure => now + start.backoff,
                 };
-                match (call, config.reset) {
+                let soon = |at| matches!(config.reset, Reset::AfterStable(time) if now - at < time);
+                match (call, ready_at.take()) {
                     (Call::Settings(_), _) => ready_at = Some(now),
-                    (Call::Failed(_), _) => (place, not_before) = (place + 1, spaced),
-                    (_, Reset::AfterStable(time)) if ready_at.is_some_and(|at| now - at < time) => {
-                        (place, not_before) = (place + 1, spaced);
-                    }
+                    (_, None) => (place, not_before) = (place + 1, spaced),
+                    (_, Some(at)) if soon(at) => (place, not_before) = (place + 1, spaced),
                     _ => {
                         place = 0;
                         let guarded = config.flap_guard == FlapGuard::On;

@@ -9,6 +9,7 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use support::{middle, ms, ns, s};
 use tokio::sync::Notify;
@@ -49,10 +50,14 @@ async fn dial(server: Server) -> Dialled {
     }
 }
 
-type Dial = Box<dyn FnMut(AttemptId) -> Pin<Box<dyn Future<Output = Dialled> + Send>> + Send>;
+type Connecting = Pin<Box<dyn Future<Output = Dialled> + Send>>;
+type Dial = Box<dyn FnMut(AttemptId) -> Connecting + Send>;
 
 /// A reconnector to this server with middle draws, and what it reports.
-fn client<const N: usize>(config: Config, script: [Server; N]) -> (Reconnector<Dial>, Reports) {
+fn client<const N: usize>(
+    config: Config,
+    script: [Server; N],
+) -> (Reconnector<Dial, Connecting>, Reports) {
     let reports = Reports::default();
     let observed = Arc::clone(&reports);
     let dial: Dial = Box::new(move |attempt| {
@@ -199,8 +204,8 @@ async fn the_connect_deadline_drops_the_attempt() {
             begun.load(Ordering::Relaxed),
             dropped.load(Ordering::Relaxed)
         ),
-        (1, 1),
-        "with our future"
+        (1, 0),
+        "not with our future"
     );
     assert!(timeout(s(30), client.connect()).await.is_err());
     assert_eq!(
@@ -208,8 +213,11 @@ async fn the_connect_deadline_drops_the_attempt() {
             begun.load(Ordering::Relaxed),
             dropped.load(Ordering::Relaxed)
         ),
-        (3, 3)
+        (3, 2),
+        "at 20 s and at 40 s"
     );
+    client.withdraw();
+    assert_eq!(dropped.load(Ordering::Relaxed), 3, "nobody wants it");
 }
 
 /// (C3) A caller that waits keeps its own deadline; one that does not reads the state.
@@ -230,10 +238,19 @@ async fn rule_grpc_c3_waiting_callers_keep_their_deadline_and_others_see_the_fai
         (status.failures, status.last_failure.as_deref()),
         (2, Some("refused"))
     );
-    assert_eq!(status.next_attempt_at, None, "nobody wants one now");
+    assert!(status.next_attempt_at.is_some(), "still wanted");
     assert_eq!(
         client.explain().to_string(),
-        "TRANSIENT_FAILURE after 2 failures; no connection wanted"
+        "TRANSIENT_FAILURE after 2 failures; next attempt in 0.6 s"
+    );
+
+    client.withdraw();
+    let status = watch.borrow().clone();
+    assert_eq!((status.state, status.next_attempt_at), (State::Idle, None));
+    assert_eq!(
+        client.explain().to_string(),
+        "IDLE; no connection wanted",
+        "no failure is left for anybody to see"
     );
 }
 
@@ -248,12 +265,200 @@ async fn dropping_the_future_in_a_wait_loses_no_backoff() {
     assert_close(&since(epoch, &reports), &[0, 1_000, 2_600, 5_160].map(ms));
 }
 
+/// A caller that waits in slices of 5 s dials a black hole no more than one that waits.
 #[tokio::test(start_paused = true)]
-async fn dropping_an_attempt_counts_as_cancelled_and_stays_spaced() {
+async fn dropping_the_future_in_an_attempt_loses_no_attempt() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(Config::GRPC, [Server::Hangs]);
+    while epoch.elapsed() < s(3_600) {
+        assert!(timeout(s(5), client.connect()).await.is_err());
+    }
+    assert_eq!(outcomes(&reports), vec![Outcome::TimedOut; 37]);
+    let planned = [0, 20, 40, 60, 80, 100, 120, 140].map(s);
+    assert_close(&since(epoch, &reports)[..8], &planned);
+}
+
+/// (D11) Limits count through the slices, too.
+#[tokio::test(start_paused = true)]
+async fn a_caller_in_slices_reaches_the_limits() {
+    let elapsed = Config {
+        max_elapsed: Some(s(50)),
+        ..Config::GRPC
+    };
+    for (config, limit, gives_up_at) in [
+        (limited(2), Limit::Attempts, s(40)),
+        (elapsed, Limit::Elapsed, s(50)),
+    ] {
+        let epoch = virtual_now();
+        let (mut client, _) = client(config, [Server::Hangs]);
+        let error = loop {
+            match timeout(s(5), client.connect()).await {
+                Ok(result) => break result.expect_err("it never accepts"),
+                Err(_) => assert!(epoch.elapsed() < s(60), "it never ends"),
+            }
+        };
+        assert!(matches!(error, Error::GaveUp { limit: reached, .. } if reached == limit));
+        let late = epoch.elapsed() - gives_up_at;
+        assert!(late < ms(50), "{late:?}");
+    }
+}
+
+/// The attempt itself stays in flight, and succeeds by the next call.
+#[tokio::test(start_paused = true)]
+async fn the_next_call_goes_on_with_the_attempt() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(Config::GRPC, [Server::AcceptsAfter(s(12))]);
+    assert!(timeout(s(5), client.connect()).await.is_err());
+    assert!(timeout(s(5), client.connect()).await.is_err());
+    client.lost(); // there is no connection: says nothing
+    assert_eq!(client.connect().await, Ok("connection"));
+    assert!(epoch.elapsed() < s(12) + ms(10));
+    assert_eq!(outcomes(&reports), [Outcome::Connected]);
+}
+
+/// (S5) Nobody drives it between two calls: what is past its deadline by then has failed.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_past_its_deadline_has_failed_by_the_next_call() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(
+        Config::GRPC,
+        [Server::AcceptsAfter(s(10)), Server::AcceptsAfter(s(1))],
+    );
+    assert!(timeout(s(5), client.connect()).await.is_err());
+    sleep(s(95)).await;
+    assert_eq!(client.connect().await, Ok("connection"));
+    assert_eq!(outcomes(&reports), [Outcome::TimedOut, Outcome::Connected]);
+    assert_close(&since(epoch, &reports), &[0, 100].map(s));
+}
+
+/// (D5) A reset lets the attempt go on; should it fail, the next one starts at once.
+#[tokio::test(start_paused = true)]
+async fn a_reset_in_an_attempt_lets_it_go_on() {
+    let epoch = virtual_now();
+    let (mut client, reports) = client(
+        Config::GRPC,
+        [Server::RefusesAfter(ms(700)), Server::AcceptsAfter(ms(5))],
+    );
+    assert!(timeout(ms(300), client.connect()).await.is_err());
+    client.reset();
+    assert!(matches!(
+        client.watch().borrow().state,
+        State::Connecting { .. }
+    ));
+    assert_eq!(client.connect().await, Ok("connection"));
+    assert_close(&since(epoch, &reports), &[0, 700].map(ms));
+    let refused = Outcome::Failed("refused".into());
+    assert_eq!(outcomes(&reports), [refused, Outcome::Connected]);
+}
+
+/// (C1) Against a black hole the wait is zero, and still every failure can be seen.
+#[tokio::test(start_paused = true)]
+async fn a_watcher_sees_the_failure_of_every_attempt() {
+    let (mut client, _) = client(limited(3), [Server::Hangs]);
+    let mut watch = client.watch();
+    let watcher = tokio::spawn(async move {
+        for _ in 0..2 {
+            let failed = |status: &Status| matches!(status.state, State::TransientFailure { .. });
+            watch.wait_for(failed).await.expect("it lives");
+            watch.changed().await.expect("it goes on");
+        }
+    });
+    assert!(client.connect().await.is_err());
+    watcher.await.expect("seen twice");
+}
+
+/// An instant failure with no wait after it lets the other tasks run.
+#[tokio::test(start_paused = true)]
+async fn a_dial_that_never_waits_starves_nobody() {
+    let config = Config {
+        initial_backoff: ns(1),
+        max_backoff: ns(1),
+        ..limited(1_000)
+    };
+    let (mut client, reports) = client(config, [Server::Refuses]);
+    let other = tokio::spawn(async move { reports.lock().expect("sound").len() });
+    assert!(client.connect().await.is_err());
+    assert_eq!(other.await.expect("it ran"), 1, "after the first attempt");
+}
+
+/// A panic of the connect function is the caller's to see, and a failure for the backoff.
+#[tokio::test(start_paused = true)]
+async fn a_dial_that_panics_has_failed() {
+    let reports = Reports::default();
+    let observed = Arc::clone(&reports);
+    let mut client = Reconnector::new(Config::GRPC, |attempt: AttemptId| async move {
+        sleep(ms(1)).await;
+        assert!(attempt.get() > 0, "the first one panics");
+        Ok::<_, Failure<&str>>("connection")
+    })
+    .expect("valid")
+    .with_draws(middle)
+    .on_attempt(move |report| observed.lock().expect("sound").push(report.clone()));
+    let epoch = virtual_now();
+    let mut client = tokio::spawn(async move {
+        let connecting = CatchUnwind(Box::pin(client.connect()));
+        assert!(connecting.await.is_err());
+        client
+    })
+    .await
+    .expect("caught");
+    assert_eq!(client.snapshot().failures, 1);
+    assert_eq!(client.connect().await, Ok("connection"));
+    assert_close(&since(epoch, &reports), &[0, 1_000].map(ms));
+    assert!(matches!(outcomes(&reports)[0], Outcome::Failed(_)));
+}
+
+/// A future whose panic is its result.
+struct CatchUnwind<'a, T>(Pin<Box<dyn Future<Output = T> + Send + 'a>>);
+
+impl<T> Future for CatchUnwind<'_, T> {
+    type Output = std::thread::Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let poll = std::panic::AssertUnwindSafe(|| self.0.as_mut().poll(cx));
+        match std::panic::catch_unwind(poll) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+/// A reconnector that is dropped while its thread panics leaves its observer alone: a second
+/// panic would abort the program.
+#[tokio::test(start_paused = true)]
+async fn a_panic_around_it_reports_nothing() {
+    let panics = tokio::spawn(async {
+        let mut client = Reconnector::new(Config::GRPC, |_| dial(Server::Hangs))
+            .expect("valid")
+            .on_attempt(|report| panic!("observed {report:?}"));
+        assert!(timeout(s(1), client.connect()).await.is_err());
+        panic!("around it");
+    });
+    let panic = panics.await.expect_err("it panics").into_panic();
+    assert_eq!(panic.downcast_ref(), Some(&"around it"));
+}
+
+/// A deadline that no clock reaches is waited for, without a word.
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_end_does_not_end() {
+    let config = Config {
+        initial_backoff: Duration::MAX,
+        max_backoff: Duration::MAX,
+        ..Config::GRPC
+    };
+    let (mut client, reports) = client(config, [Server::RefusesAfter(s(1))]);
+    assert!(timeout(s(1_000_000_000), client.connect()).await.is_err());
+    assert_eq!(outcomes(&reports).len(), 1);
+    assert_eq!(client.watch().borrow().next_attempt_at, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn withdrawing_an_attempt_counts_as_cancelled_and_stays_spaced() {
     let epoch = virtual_now();
     let (mut client, reports) = client(Config::GRPC, [Server::Hangs]);
     for _ in 0..5 {
         assert!(timeout(ms(500), client.connect()).await.is_err());
+        client.withdraw();
     }
     assert_eq!(outcomes(&reports), vec![Outcome::Cancelled; 3]);
     assert_close(&since(epoch, &reports), &[0, 1_000, 2_000].map(ms));
@@ -273,6 +478,7 @@ async fn a_final_error_is_not_retried_and_its_wait_still_counts() {
     );
     assert_eq!(client.connect().await, Err(Error::Refused("not allowed")));
     assert_eq!(epoch.elapsed(), s(1));
+    assert_eq!(client.watch().borrow().state, State::Idle);
     assert_eq!(
         client.connect().await,
         Ok("connection"),
@@ -357,12 +563,13 @@ async fn the_watch_shows_the_states_in_order() {
     drop(client);
     watcher.await.expect("no panic");
 
-    // The wait of zero after the second attempt is over before a watcher can look.
+    // Even the wait of zero after the second attempt can be seen (C1).
     let expected = [
         "Idle",
         "Connecting 0",
         "TransientFailure",
         "Connecting 1",
+        "TransientFailure",
         "Connecting 2",
         "Ready 2",
         "Idle",
@@ -377,7 +584,7 @@ fn name(status: &Status) -> String {
         State::Connecting { attempt, .. } => format!("Connecting {}", attempt.get()),
         State::Ready { attempt, .. } => format!("Ready {}", attempt.get()),
         State::TransientFailure { .. } => {
-            assert!(status.next_attempt_at.is_some_and(|at| at > virtual_now()));
+            assert!(status.next_attempt_at.is_some_and(|at| at >= virtual_now()));
             "TransientFailure".into()
         }
         State::GaveUp { .. } => "GaveUp".into(),
@@ -427,6 +634,24 @@ async fn after_shutdown_nothing_connects() {
     client.reset();
     assert_eq!(client.connect().await, Err(Error::Shutdown));
     assert_eq!(outcomes(&reports), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_or_a_drop_cancels_the_attempt() {
+    type End = fn(Reconnector<Dial, Connecting>);
+    let ends: [End; 2] = [
+        |client| drop(client),
+        |mut client| {
+            client.shutdown();
+            assert_eq!(client.watch().borrow().state, State::Shutdown);
+        },
+    ];
+    for end in ends {
+        let (mut client, reports) = client(Config::GRPC, [Server::Hangs]);
+        assert!(timeout(s(1), client.connect()).await.is_err());
+        end(client);
+        assert_eq!(outcomes(&reports), [Outcome::Cancelled]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

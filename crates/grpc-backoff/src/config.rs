@@ -3,12 +3,16 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-/// Every parameter of the connection backoff. Start from [`Config::GRPC`] and change fields.
+/// Every parameter of the connection backoff. Start from [`Config::GRPC`] and change fields:
+///
+/// ```
+/// # use {core::time::Duration, grpc_backoff::Config};
+/// let config = Config { max_elapsed: Some(Duration::from_secs(600)), ..Config::GRPC };
+/// ```
 ///
 /// Nothing is checked here: [`Connection::new`](crate::Connection::new) refuses what makes no
 /// sense, and [`lint`](Self::lint) lists what is legal but risky.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Config {
     /// The first delay before jitter, INITIAL_BACKOFF: 1 s (S2).
     pub initial_backoff: Duration,
@@ -28,7 +32,8 @@ pub struct Config {
     pub reset: Reset,
     /// Whether a server that accepts and drops at once is dialled gently: it is (D9).
     pub flap_guard: FlapGuard,
-    /// How many attempts may fail in a row before the machine gives up: no limit (D11).
+    /// How many failures in a row end in giving up: no limit (D11). A connection that
+    /// [`Reset::AfterStable`] finds too short is one too (D9).
     pub max_attempts: Option<NonZeroU32>,
     /// How long a connection may be wanted in vain before the machine gives up: no limit (D11).
     pub max_elapsed: Option<Duration>,
@@ -60,8 +65,8 @@ pub enum Reset {
     /// As soon as the server's SETTINGS arrives.
     #[default]
     OnSettings,
-    /// Once this connection has been up for so long. One that is lost sooner leaves the series
-    /// where a failure would have left it: slower, hence legal (D9).
+    /// Once this connection has been up for so long. One that is lost sooner counts as a failed
+    /// attempt: slower, hence legal (D9).
     AfterStable(Duration),
 }
 
@@ -120,28 +125,50 @@ impl Config {
         }
     }
 
-    /// Lists what is legal but risky (D3).
+    /// Lists what is legal but risky (D3): nothing of a config that is refused.
     pub fn lint(&self) -> impl Iterator<Item = Lint> + use<> {
+        let lints = self.schedule().map(|schedule| self.lints(&schedule));
+        lints.unwrap_or_default().into_iter().flatten()
+    }
+
+    fn lints(&self, schedule: &Schedule) -> [Option<Lint>; 9] {
         let document = Self::GRPC;
-        let slower_growth = u64::from(self.multiplier.num)
-            .saturating_mul(u64::from(document.multiplier.den))
-            < u64::from(self.multiplier.den).saturating_mul(u64::from(document.multiplier.num));
+        // The least time that an attempt has, and the least distance of two that hang (S5).
+        let shortest = self.min_connect_timeout.max(*schedule.bounds(0).start());
+        let flapping = match self.reset {
+            Reset::OnSettings => true,
+            Reset::AfterStable(time) => time < self.initial_backoff,
+        };
         [
-            (self.jitter.num == 0).then_some(Lint::NotDispersing),
-            (self.min_connect_timeout < Duration::from_secs(1))
-                .then_some(Lint::ShortConnectTimeout),
+            less(self.jitter, document.jitter).then_some(Lint::NotDispersing("jitter")),
+            (self.first_delay == FirstDelay::Exact).then_some(Lint::NotDispersing("first_delay")),
+            (shortest < Duration::from_secs(1)).then_some(Lint::ShortConnectTimeout),
             (self.initial_backoff < document.initial_backoff)
                 .then_some(Lint::Faster("initial_backoff")),
-            slower_growth.then_some(Lint::Faster("multiplier")),
+            self.grows_too_slowly(schedule)
+                .then_some(Lint::Faster("multiplier")),
+            less(document.jitter, self.jitter).then_some(Lint::Faster("jitter")),
             (self.max_backoff < document.max_backoff).then_some(Lint::Faster("max_backoff")),
-            (self.min_connect_timeout < document.min_connect_timeout)
+            (shortest < document.min_connect_timeout)
                 .then_some(Lint::Faster("min_connect_timeout")),
-            (self.flap_guard == FlapGuard::Off && self.reset == Reset::OnSettings)
-                .then_some(Lint::Flapping),
+            (self.flap_guard == FlapGuard::Off && flapping).then_some(Lint::Flapping),
         ]
-        .into_iter()
-        .flatten()
     }
+
+    /// Whether the multiplier leaves some delay below the document's. Its eleventh growth is at
+    /// the cap (D4), so a delay that is not below by then never is.
+    fn grows_too_slowly(&self, schedule: &Schedule) -> bool {
+        let below = |documents: Schedule| {
+            (0..=11).any(|n| schedule.ceiling(n) < documents.ceiling(n).min(self.max_backoff))
+        };
+        less(self.multiplier, Self::GRPC.multiplier) && Self::GRPC.schedule().is_ok_and(below)
+    }
+}
+
+/// Compares two ratios by their values.
+fn less(a: Ratio, b: Ratio) -> bool {
+    let product = |x: u32, y: u32| u64::from(x).saturating_mul(u64::from(y));
+    product(a.num, b.den) < product(b.num, a.den)
 }
 
 impl Default for Config {
@@ -155,23 +182,25 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lint {
-    /// The jitter is 0: clients that failed together return together (S13).
-    NotDispersing,
+    /// The named setting disperses less than the document's value: clients that failed together
+    /// return closer together (S13, D1).
+    NotDispersing(&'static str),
     /// Attempts may be cut off under 1 s, before a slow network has answered (S5).
     ShortConnectTimeout,
-    /// The named setting connects more often than the document's value (S2, S13).
+    /// The named setting may connect more often than the document's value (S2, S13).
     Faster(&'static str),
-    /// A server that accepts and drops is dialled without any pause (D9).
+    /// A server that accepts and drops is dialled without any pause, or with one below
+    /// `initial_backoff` (D9).
     Flapping,
 }
 
 impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotDispersing => f.write_str("jitter 0 is not dispersing: clients that failed together return together (S13)"),
+            Self::NotDispersing(setting) => write!(f, "{setting} is not dispersing enough: clients that failed together return together (S13, D1)"),
             Self::ShortConnectTimeout => f.write_str("min_connect_timeout is under 1 s: slow networks never get through (S5)"),
-            Self::Faster(setting) => write!(f, "{setting} connects more often than the document's value (S2, S13)"),
-            Self::Flapping => f.write_str("flap_guard is off: a server that accepts and drops is dialled without a pause (D9)"),
+            Self::Faster(setting) => write!(f, "{setting} may connect more often than the document's value (S2, S13)"),
+            Self::Flapping => f.write_str("flap_guard is off: a server that accepts and drops is dialled without a pause of initial_backoff (D9)"),
         }
     }
 }

@@ -12,7 +12,8 @@ mod tests;
 ///
 /// The [crate documentation](crate) shows its run loop. Any order of calls with any times is
 /// allowed. After every call, call [`poll_action`](Self::poll_action) until it gives `None`:
-/// that is at most one `Abort` and one `Start` for any instant.
+/// that is at most one `Abort` and one `Start` for any instant. A deadline that saturates to
+/// [`Duration::MAX`] never comes.
 ///
 /// # Deviations
 ///
@@ -25,9 +26,10 @@ pub struct Connection {
     phase: Phase,
     /// Where the series of delays stands; `None` before the first failure of a series.
     series: Option<Series>,
-    /// Since when a connection is wanted and missing. Always `Some` while connecting.
+    /// Since when a connection is wanted and missing. Always `Some` in CONNECTING and in
+    /// TRANSIENT_FAILURE.
     wanted_since: Option<Duration>,
-    /// Failures in a row, for people and for `max_attempts`.
+    /// Failures since the series last restarted, for people and for `max_attempts`.
     failures: u32,
     /// The series has restarted since the latest attempt started (D5).
     restarted: bool,
@@ -52,7 +54,11 @@ enum Phase {
     TransientFailure {
         until: Duration,
     },
-    GaveUp(Limit),
+    GaveUp {
+        limit: Limit,
+        /// What was left to wait, for a snapshot.
+        not_before: Duration,
+    },
     Shutdown,
 }
 
@@ -89,7 +95,8 @@ impl Connection {
     }
 
     /// Makes a machine in IDLE that goes on where a [`snapshot`](Self::snapshot) left off: it
-    /// waits what is left, but never longer than the config's longest delay (D7, D10).
+    /// waits what is left, but never longer than the config's longest delay (D7, D10). One that
+    /// gave up may try again, once per restart if its failures are at `max_attempts`.
     ///
     /// # Errors
     ///
@@ -105,31 +112,39 @@ impl Connection {
             .backoff
             .map(|current| Series::resume(&schedule, current));
         connection.failures = snapshot.failures;
+        connection.attempts = snapshot.attempts;
         Ok(connection)
     }
 
     // ---- What the application wants ----
 
     /// Wants a connection: the first attempt of a run starts at once (S4) (S14), any other when
-    /// its wait is over. Says nothing new while one is wanted or there, or after an end.
+    /// its wait is over. Gives up at once where that is not before `max_elapsed` (D11). Says
+    /// nothing new while a connection is wanted or there, or after an end.
     pub fn connect(&mut self, now: Duration) {
-        if let Phase::Idle { .. } | Phase::TransientFailure { .. } = self.phase {
+        if let Phase::Idle { not_before } = self.phase {
             self.wanted_since.get_or_insert(now);
+            if self.elapses_by(not_before) {
+                self.give_up(Limit::Elapsed, not_before);
+            }
         }
     }
 
-    /// Wants no connection any more: no attempt starts, while the wait still counts (D8). A
-    /// READY connection stays; an attempt in flight is cancelled, which is neither success nor
-    /// failure (D12).
+    /// Wants no connection any more: IDLE, where no attempt starts and the wait still counts
+    /// (D8). A READY connection stays; an attempt in flight is cancelled, which is neither
+    /// success nor failure (D12).
     #[must_use]
     pub fn withdraw(&mut self, now: Duration) -> Option<Abort> {
         self.wanted_since = None;
-        let Phase::Connecting { attempt, .. } = self.phase else {
-            return None;
+        let (not_before, abort) = match self.phase {
+            Phase::Connecting { attempt, .. } => {
+                (self.next_start(now, attempt), Some(self.abort()))
+            }
+            Phase::TransientFailure { until } => (until, None),
+            _ => return None,
         };
-        let not_before = self.next_start(now, attempt);
         self.phase = Phase::Idle { not_before };
-        Some(self.abort())
+        abort
     }
 
     /// Restarts the series, and ends a wait (C4). An attempt in flight goes on; if it fails, the
@@ -138,13 +153,14 @@ impl Connection {
         self.restart_series(now);
         match &mut self.phase {
             Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => *at = now,
-            Phase::GaveUp(_) => self.phase = Phase::Idle { not_before: now },
+            Phase::GaveUp { .. } => self.phase = Phase::Idle { not_before: now },
             Phase::Connecting { .. } | Phase::Ready { .. } | Phase::Shutdown => {}
         }
     }
 
-    /// The server to connect to has changed: starts afresh, at once if a connection is wanted.
-    /// What there is of the old one must be closed. Leads out of `GaveUp`, to IDLE.
+    /// The server to connect to has changed: starts afresh, at once if a connection is wanted and
+    /// missing. What there is of the old one must be closed: from READY it leads to IDLE, where
+    /// nothing starts before `connect`, as after a loss (C2). Leads out of `GaveUp`, to IDLE.
     #[must_use]
     pub fn retarget(&mut self, now: Duration) -> Option<Abort> {
         if matches!(self.phase, Phase::Shutdown) {
@@ -190,58 +206,46 @@ impl Connection {
         }
     }
 
-    /// The attempt failed before SETTINGS arrived, for whatever reason: back off (S1).
+    /// The attempt failed before SETTINGS arrived, for whatever reason: back off (S1). Of a
+    /// connection that is READY it says what [`handle_lost`](Self::handle_lost) does.
     #[must_use]
     pub fn handle_failed(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        match self.phase {
-            Phase::Connecting {
-                attempt: latest, ..
-            } if self.is_latest(attempt) => {
-                self.fail(now, latest);
-                Verdict::Accepted
-            }
-            _ => Verdict::Stale,
-        }
+        self.end(now, attempt)
     }
 
     /// The READY connection that this attempt made is gone: IDLE until it is wanted again (C2),
-    /// then a new run (S14).
+    /// then a new run (S14). Of an attempt in flight it says what
+    /// [`handle_failed`](Self::handle_failed) does.
     #[must_use]
     pub fn handle_lost(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
+        self.end(now, attempt)
+    }
+
+    /// The machine knows how far the attempt had come, whatever the host calls its end (D6).
+    fn end(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
         match self.phase {
-            Phase::Ready {
-                attempt: latest,
-                since,
-            } if self.is_latest(attempt) => {
-                let not_before = self.lose(now, latest, since);
-                self.phase = Phase::Idle { not_before };
-                Verdict::Accepted
-            }
-            _ => Verdict::Stale,
+            _ if !self.is_latest(attempt) => return Verdict::Stale,
+            Phase::Connecting { attempt, .. } => self.fail(now, attempt),
+            Phase::Ready { attempt, since } => self.lose(now, attempt, since),
+            _ => return Verdict::Stale,
         }
+        Verdict::Accepted
     }
 
     // ---- What to do ----
 
-    /// When to call [`poll_action`](Self::poll_action), if ever; it may lie in the past. Every
-    /// other call that takes `&mut self` may change it.
+    /// The deadline by which to call [`poll_action`](Self::poll_action); it may lie in the past,
+    /// and `None` asks for no call. Every other call that takes `&mut self` may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        match (self.phase, self.wanted_since) {
-            (Phase::Connecting { deadline, .. }, _) => Some(deadline), // (D7)
-            (Phase::TransientFailure { until }, None) => Some(until),
-            (
-                Phase::Idle {
-                    not_before: earliest,
-                }
-                | Phase::TransientFailure { until: earliest },
-                Some(since),
-            ) => {
-                let due_at = earliest.max(since);
-                Some(self.give_up_at().map_or(due_at, |limit| due_at.min(limit)))
+        let due_at = match self.phase {
+            Phase::Connecting { deadline, .. } => Some(deadline), // (D7)
+            Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => {
+                self.wanted_since.map(|since| at.max(since))
             }
-            _ => None,
-        }
+            Phase::Ready { .. } | Phase::GaveUp { .. } | Phase::Shutdown => None,
+        };
+        due_at.filter(|&due_at| due_at < Duration::MAX) // the end of time never comes (D7)
     }
 
     /// Says what to do now, if anything. Calling early is harmless, calling late is one action.
@@ -249,30 +253,16 @@ impl Connection {
     /// for each `Start` and not otherwise (S9).
     #[must_use]
     pub fn poll_action(&mut self, now: Duration, draw: impl FnOnce() -> u64) -> Option<Action> {
-        self.poll_timeout().filter(|&due_at| due_at <= now)?;
-        match self.phase {
-            Phase::Connecting { attempt, .. } => {
-                self.fail(now, attempt); // (S5)
-                Some(Action::Abort(self.abort()))
-            }
-            Phase::Idle {
-                not_before: earliest,
-            }
-            | Phase::TransientFailure { until: earliest } => {
-                let Some(since) = self.wanted_since else {
-                    self.phase = Phase::Idle {
-                        not_before: earliest,
-                    }; // (D8)
-                    return None;
-                };
-                if self.give_up_at().is_some_and(|limit| limit <= now) {
-                    self.give_up(Limit::Elapsed);
-                    return None;
-                }
-                Some(Action::Start(self.start(now, earliest.max(since), draw())))
-            }
-            Phase::Ready { .. } | Phase::GaveUp(_) | Phase::Shutdown => None,
+        let due_at = self.poll_timeout().filter(|&due_at| due_at <= now)?;
+        if let Phase::Connecting { attempt, .. } = self.phase {
+            self.fail(now, attempt); // (S5)
+            return Some(Action::Abort(self.abort()));
         }
+        if self.elapses_by(now) {
+            self.give_up(Limit::Elapsed, due_at); // the host is late (D11)
+            return None;
+        }
+        Some(Action::Start(self.start(now, due_at, draw())))
     }
 
     // ---- What is known ----
@@ -286,18 +276,19 @@ impl Connection {
             Phase::Connecting { deadline, .. } => State::Connecting { attempt, deadline },
             Phase::Ready { since, .. } => State::Ready { attempt, since },
             Phase::TransientFailure { until } => State::TransientFailure { until },
-            Phase::GaveUp(limit) => State::GaveUp { limit },
+            Phase::GaveUp { limit, .. } => State::GaveUp { limit },
             Phase::Shutdown => State::Shutdown,
         }
     }
 
-    /// Attempts started in the machine's life.
+    /// Attempts started in the machine's life, and in that of the one it was restored from.
     #[must_use]
     pub const fn attempts(&self) -> u64 {
         self.attempts
     }
 
-    /// Attempts failed in a row, since the series last restarted.
+    /// Failures since the series last restarted: attempts, and with
+    /// [`Reset::AfterStable`] connections that were lost too soon (D9).
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
@@ -320,13 +311,14 @@ impl Connection {
     #[must_use]
     pub fn snapshot(&self, now: Duration) -> Snapshot {
         let mut rest = self.clone();
-        let next_start = match self.phase {
-            Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => at,
-            Phase::Connecting { attempt, .. } => self.next_start(now, attempt),
-            Phase::Ready { attempt, since } => rest.lose(now, attempt, since),
-            Phase::GaveUp(_) | Phase::Shutdown => now,
+        let _ = rest.withdraw(now);
+        let _ = rest.handle_lost(now, self.latest());
+        let next_start = match rest.phase {
+            Phase::Idle { not_before } | Phase::GaveUp { not_before, .. } => not_before,
+            _ => now, // SHUTDOWN: all else was left just now
         };
         Snapshot {
+            attempts: rest.attempts,
             failures: rest.failures,
             backoff: rest.series.map(|series| series.current()),
             wait: next_start.saturating_sub(now),

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 impl Connection {
     /// Says in one line what the machine is doing and why, for a human.
+    #[must_use]
     pub fn explain(&self, now: Duration) -> impl fmt::Display + use<'_> {
         fmt::from_fn(move |f| {
             let failures = self.failures();
@@ -43,7 +44,8 @@ impl Connection {
                 let left = Seconds(due_at.saturating_sub(now));
                 write!(f, "; next attempt in {left}")
             }
-            _ => f.write_str("; next attempt now"),
+            Some(_) => f.write_str("; next attempt now"),
+            None => f.write_str("; no next attempt before the end of time"),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! handle_settings, handle_failed, handle_lost  ─▶ Connection ─▶ poll_action: Start or Abort
 //! ```
 //!
-//! A [`Connection`] opens no socket, reads no clock and rolls no die. `now` is the time since an
-//! epoch you choose, read from a monotonic clock; deadlines come back in the same terms; each
-//! started attempt takes one random `u64` from you. Its whole run loop is:
+//! A [`Connection`] decides; dialling, the time and chance stay with you. `now` and every deadline
+//! are spans since a moment that you fix once, such as the program's start, by a clock that is
+//! never set back; each started attempt takes one random `u64` from you. Its whole run loop is:
 //!
 //! 1. Tell it what happened, or what you want.
 //! 2. Call [`poll_action`](Connection::poll_action) until it gives `None`, and do what it says.

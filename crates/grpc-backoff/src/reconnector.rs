@@ -1,16 +1,19 @@
 mod driver;
 mod report;
 
-use crate::{AttemptId, Config, ConfigError, Connection, Snapshot};
+use crate::{AttemptId, Config, ConfigError, Connection, Snapshot, Start};
 use core::fmt;
+use core::future::poll_fn;
+use core::pin::pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
-use driver::{Driver, Wanting};
+use driver::Driver;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::string::ToString;
 use tokio::sync::watch;
-use tokio::time::timeout_at;
 
 pub use report::{AttemptReport, Error, Failure, Outcome, Status};
 
@@ -20,15 +23,21 @@ pub use report::{AttemptReport, Error, Failure, Outcome, Status};
 /// random generator of its own, seeded by the operating system (B4). The function must resolve
 /// only once the server has *accepted* the connection (for gRPC: when SETTINGS has arrived),
 /// since that is what resets the backoff (S11); it is dropped when its connect deadline passes
-/// (S5).
+/// (S5). A host that uses connections before that (D13) drives a [`Connection`] itself.
 ///
 /// ```
 /// # use {grpc_backoff::*, std::io, std::time::Duration, tokio::net::TcpStream};
+/// # use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 /// # let address = listener.local_addr()?;
+/// # tokio::spawn(async move {
+/// #     loop { listener.accept().await?.0.write_u8(0).await?; }
+/// #     #[expect(unreachable_code, reason = "names the type")] io::Result::Ok(())
+/// # });
 /// let mut server = Reconnector::new(Config::GRPC, move |_attempt| async move {
-///     let stream = TcpStream::connect(address).await?; // an error: try again later
+///     let mut stream = TcpStream::connect(address).await?; // an error: try again later
+///     stream.read_u8().await?; // its first byte: only now has it accepted (S11)
 ///     Ok::<_, Failure<io::Error>>(stream)
 /// })?;
 /// let stream = server.connect().await?; // waits as long as it has to
@@ -40,37 +49,39 @@ pub use report::{AttemptReport, Error, Failure, Outcome, Status};
 /// # Cancel safety
 ///
 /// Everything happens inside [`connect`](Self::connect); no task is spawned. Dropping its future
-/// forgets nothing: the next call waits what is left, and an attempt in flight counts as
-/// cancelled (D12). So this is how to hurry when the network comes back:
+/// loses nothing, not even the attempt in flight: that stays here, and the next call goes on with
+/// it, or with the wait. Meanwhile nobody drives it: an attempt whose connect deadline passes in
+/// between has failed by the next call. To want no connection any more, call
+/// [`withdraw`](Self::withdraw). And this is how to hurry when the network comes back:
 ///
 /// ```
 /// # use {core::fmt, core::future::Future, grpc_backoff::*};
-/// # async fn hurry<F, Fut, C, E: fmt::Display>(mut server: Reconnector<F>, network_is_back: tokio::sync::Notify) -> Result<C, Error<E>>
+/// # async fn hurry<F, Fut, C, E: fmt::Display>(mut server: Reconnector<F, Fut>, network_is_back: tokio::sync::Notify) -> Result<C, Error<E>>
 /// # where F: FnMut(AttemptId) -> Fut, Fut: Future<Output = Result<C, Failure<E>>> {
 /// loop {
 ///     tokio::select! {
 ///         connected = server.connect() => break connected,
-///         () = network_is_back.notified() => server.reset(), // and connect again, at once
+///         () = network_is_back.notified() => server.reset(), // ends a wait, and lets an attempt go on
 ///     }
 /// }
 /// # }
 /// ```
-pub struct Reconnector<F> {
+pub struct Reconnector<F, Fut> {
     dial: F,
-    driver: Driver,
+    driver: Driver<Fut>,
 }
 
-impl<F> Reconnector<F> {
+impl<F, Fut> Reconnector<F, Fut>
+where
+    F: FnMut(AttemptId) -> Fut,
+{
     /// Makes a reconnector that has not connected yet. `dial` is called with the id of each
     /// attempt and gives the future that connects.
     ///
     /// # Errors
     ///
     /// A config that makes no sense is refused, see [`ConfigError`] (D3).
-    pub fn new<Fut>(config: Config, dial: F) -> Result<Self, ConfigError>
-    where
-        F: FnMut(AttemptId) -> Fut,
-    {
+    pub fn new(config: Config, dial: F) -> Result<Self, ConfigError> {
         Ok(Self::drive(Connection::new(config)?, dial))
     }
 
@@ -80,10 +91,7 @@ impl<F> Reconnector<F> {
     /// # Errors
     ///
     /// As [`new`](Self::new).
-    pub fn restore<Fut>(config: Config, snapshot: Snapshot, dial: F) -> Result<Self, ConfigError>
-    where
-        F: FnMut(AttemptId) -> Fut,
-    {
+    pub fn restore(config: Config, snapshot: Snapshot, dial: F) -> Result<Self, ConfigError> {
         let machine = Connection::restore(config, Duration::ZERO, snapshot)?;
         Ok(Self::drive(machine, dial))
     }
@@ -126,23 +134,29 @@ impl<F> Reconnector<F> {
     }
 
     /// The connection that `connect` gave is gone (C2). Calling `connect` again says so too.
+    /// Without a connection it says nothing; an attempt in flight stays.
     pub fn lost(&mut self) {
         self.driver.lost();
     }
 
-    /// Restarts the series and ends any wait, for instance when the network is back (C4).
+    /// Nobody wants a connection any more: drops an attempt in flight, which is neither success
+    /// nor failure (D12). The wait still counts (D8).
+    pub fn withdraw(&mut self) {
+        self.driver.withdraw();
+    }
+
+    /// Restarts the series and ends any wait, for instance when the network is back (C4). An
+    /// attempt in flight goes on; if it fails, the next one starts at once (D5).
     pub fn reset(&mut self) {
         let now = self.driver.clock.now();
         self.driver.machine.reset(now);
         self.driver.publish();
     }
 
-    /// Ends everything for good: from now on `connect` fails with [`Error::Shutdown`] (C1).
+    /// Ends everything for good, an attempt in flight as well: from now on `connect` fails with
+    /// [`Error::Shutdown`] (C1). An established connection is the caller's to close.
     pub fn shutdown(&mut self) {
-        // Between two calls of `connect` no attempt is in flight, and an established connection
-        // is in the caller's hands.
-        let _ = self.driver.machine.shutdown();
-        self.driver.publish();
+        self.driver.shutdown();
     }
 
     /// What to keep across a restart of the program, see [`Connection::snapshot`].
@@ -152,48 +166,84 @@ impl<F> Reconnector<F> {
     }
 
     /// Says in one line what it is doing and why, for a human.
-    pub fn explain(&self) -> impl fmt::Display + use<'_, F> {
+    #[must_use]
+    pub fn explain(&self) -> impl fmt::Display + use<'_, F, Fut> {
         self.driver.machine.explain(self.driver.clock.now())
     }
 }
 
-impl<F, Fut, C, E> Reconnector<F>
+impl<F, Fut, C, E> Reconnector<F, Fut>
 where
     F: FnMut(AttemptId) -> Fut,
     Fut: Future<Output = Result<C, Failure<E>>>,
     E: fmt::Display,
 {
     /// Gives a connection, as soon as the backoff allows and the server accepts. A connection
-    /// given before counts as lost.
+    /// given before counts as lost. Dropped before it is done, the next call goes on: see
+    /// [cancel safety](Self#cancel-safety).
     ///
     /// # Errors
     ///
     /// [`Error::Refused`] where the connect function says that the failure is final,
     /// [`Error::GaveUp`] at a limit of the config (D11), [`Error::Shutdown`] after `shutdown`.
+    ///
+    /// # Panics
+    ///
+    /// Where the connect function does: that attempt has failed.
     pub async fn connect(&mut self) -> Result<C, Error<E>> {
-        let mut wanting = Wanting::new(&mut self.driver);
+        self.driver.connect();
         loop {
-            let start = wanting.next_start().await?;
-            let attempt = (self.dial)(start.attempt);
-            match timeout_at(wanting.at(start.deadline), attempt).await {
-                Ok(Ok(connection)) => {
-                    wanting.connected(start);
+            let start = self.driver.next_attempt().await?;
+            match self.dialled(start).await {
+                Some(Ok(connection)) => {
+                    self.driver.connected(start);
                     return Ok(connection);
                 }
-                Ok(Err(Failure::Retry(error))) => {
-                    wanting.failed(start, Outcome::Failed(error.to_string().into()));
+                Some(Err(Failure::Retry(error))) => {
+                    let outcome = Outcome::Failed(error.to_string().into());
+                    self.driver.failed(start, outcome);
                 }
-                Ok(Err(Failure::Final(error))) => {
-                    wanting.failed(start, Outcome::Refused(error.to_string().into()));
+                Some(Err(Failure::Final(error))) => {
+                    let outcome = Outcome::Refused(error.to_string().into());
+                    self.driver.failed(start, outcome);
+                    self.driver.withdraw();
                     return Err(Error::Refused(error));
                 }
-                Err(_) => {} // past its deadline and dropped: the machine aborts it
+                None => {} // past its deadline: the machine aborts it
             }
         }
     }
+
+    /// What the connect function gives by the attempt's deadline.
+    async fn dialled(&mut self, start: Start) -> Option<Fut::Output> {
+        let clock = self.driver.clock;
+        let mut deadline = pin!(clock.sleep_until(Some(start.deadline)));
+        poll_fn(|cx| match self.poll_attempt(start, cx) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending => deadline.as_mut().poll(cx).map(|()| None),
+        })
+        .await
+    }
+
+    /// Begins the attempt or goes on with it. One that panics has failed, and is not polled again.
+    fn poll_attempt(&mut self, start: Start, cx: &mut Context<'_>) -> Poll<Fut::Output> {
+        let Self { dial, driver } = self;
+        let attempt = &mut driver.attempt;
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let attempt = attempt.get_or_insert_with(|| Box::pin(dial(start.attempt)));
+            attempt.as_mut().poll(cx)
+        }));
+        polled.unwrap_or_else(|panic| {
+            driver.failed(
+                start,
+                Outcome::Failed("the connect function panicked".into()),
+            );
+            resume_unwind(panic)
+        })
+    }
 }
 
-impl<F> fmt::Debug for Reconnector<F> {
+impl<F, Fut> fmt::Debug for Reconnector<F, Fut> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reconnector")
             .field("machine", &self.driver.machine)

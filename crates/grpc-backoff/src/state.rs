@@ -22,9 +22,10 @@ pub enum State {
         /// When SETTINGS arrived.
         since: Duration,
     },
-    /// The last attempt failed; calls that do not wait for a connection fail (C3).
+    /// The last attempt failed and a connection is still wanted; calls that do not wait for one
+    /// fail (C3).
     TransientFailure {
-        /// When the next attempt starts, if a connection is still wanted (S6).
+        /// When the next attempt starts (S6).
         until: Duration,
     },
     /// A limit is reached. Only `reset` and `retarget` lead out (D11).
@@ -54,7 +55,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Names one attempt, and the connection it makes. Counted from 0 over the machine's life (D6).
+/// Names one attempt, and the connection it makes. Counted from 0 over the machine's life (D6),
+/// and on by a restored machine (D10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId(pub(crate) u64);
 
@@ -117,6 +119,8 @@ pub enum Verdict {
 /// It holds spans, not instants, so it may be restored under another clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Snapshot {
+    /// Attempts started so far, so that no id is given twice.
+    pub attempts: u64,
     /// Attempts that failed in a row.
     pub failures: u32,
     /// The next delay before jitter; `None` at the start of a series.

@@ -1,7 +1,7 @@
 use crate::support::{Draws, actions, fail, fail_times, lose, middle, ms, ns, s, settle, started};
 use grpc_backoff::{
-    Abort, Action, Config, ConfigError, Connection, FirstDelay, FlapGuard, Ratio, Reset, State,
-    Timing, Verdict,
+    Abort, Action, Config, ConfigError, Connection, FirstDelay, FlapGuard, Limit, Lint, Ratio,
+    Reset, State, Timing, Verdict,
 };
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ fn rule_grpc_d3_risky_settings_are_listed() {
             .collect::<Vec<_>>()
     };
     assert_eq!(lints(|_| {}), Vec::<String>::new());
-    let faster = "connects more often than the document's value (S2, S13)";
+    let faster = "may connect more often than the document's value (S2, S13)";
     assert_eq!(
         lints(|c| c.initial_backoff = ms(999)),
         [format!("initial_backoff {faster}")]
@@ -168,14 +168,54 @@ fn rule_grpc_d3_risky_settings_are_listed() {
         2,
         "short, and faster"
     );
-    assert!(lints(|c| c.jitter = Ratio::new(0, 1))[0].contains("not dispersing"));
+    for jitter in [Ratio::new(0, 1), Ratio::new(199, 1_000)] {
+        let mut config = Config::GRPC;
+        config.jitter = jitter;
+        assert!(config.lint().eq([Lint::NotDispersing("jitter")]));
+    }
+    assert_eq!(
+        lints(|c| c.jitter = Ratio::new(201, 1_000)),
+        [format!("jitter {faster}")]
+    );
+    let exact = lints(|c| c.first_delay = FirstDelay::Exact);
+    assert!(exact[0].contains("first_delay is not dispersing"));
     assert!(lints(|c| c.flap_guard = FlapGuard::Off)[0].contains("without a pause"));
-    let damped = lints(|c| (c.flap_guard, c.reset) = (FlapGuard::Off, Reset::AfterStable(s(9))));
+    let damped = lints(|c| (c.flap_guard, c.reset) = (FlapGuard::Off, Reset::AfterStable(s(1))));
     assert_eq!(
         damped,
         Vec::<String>::new(),
         "what is lost early waits all the same"
     );
+    let hardly = lints(|c| (c.flap_guard, c.reset) = (FlapGuard::Off, Reset::AfterStable(ms(999))));
+    assert!(hardly[0].contains("without a pause"));
+}
+
+/// (D3) A setting is accused by the schedule that comes of it, not by its number alone.
+#[test]
+fn rule_grpc_d3_what_is_never_faster_is_not_accused() {
+    let constant = Config {
+        initial_backoff: s(120),
+        multiplier: Ratio::new(1, 1),
+        min_connect_timeout: ms(1),
+        ..Config::GRPC
+    };
+    assert_eq!(constant.lint().count(), 0, "120 s, for good");
+    let slow_growth = Config {
+        initial_backoff: s(60),
+        multiplier: Ratio::new(11, 10),
+        ..Config::GRPC
+    };
+    assert_eq!(
+        slow_growth.lint().count(),
+        0,
+        "at 120 s before the document"
+    );
+    let slower_growth = Config {
+        multiplier: Ratio::new(101, 100),
+        ..slow_growth
+    };
+    let multiplier = [Lint::Faster("multiplier")]; // 66.9 s where the document has 120 s
+    assert!(slower_growth.lint().eq(multiplier));
 }
 
 /// (D4) The nominal delays are these integers on every platform, the eleventh rounded down.
@@ -244,7 +284,6 @@ fn rule_grpc_d6_a_late_outcome_changes_nothing() {
         connection.handle_settings(now, first.attempt),
         connection.handle_failed(now, first.attempt),
         connection.handle_lost(now, first.attempt),
-        connection.handle_lost(now, second.attempt), // it was never READY
     ] {
         assert_eq!(verdict, Verdict::Stale);
     }
@@ -259,11 +298,36 @@ fn rule_grpc_d6_a_late_outcome_changes_nothing() {
 
     settle(&mut connection, now, second.attempt);
     assert_eq!(
-        connection.handle_failed(now, second.attempt),
+        connection.handle_settings(now, second.attempt),
         Verdict::Stale,
         "it had its outcome"
     );
     assert!(matches!(connection.state(), State::Ready { .. }));
+}
+
+/// (D6) The current attempt's end counts by whatever name: the host need not know how far it
+/// had come.
+#[test]
+fn rule_grpc_d6_an_end_counts_whatever_it_is_called() {
+    let mut connection = machine();
+    connection.connect(s(0));
+    let first = started(&mut connection, s(0));
+    lose(&mut connection, ms(100), first.attempt); // it was never READY
+    assert_eq!(connection.failures(), 1);
+    assert_eq!(
+        connection.state(),
+        State::TransientFailure { until: s(1) },
+        "a failure"
+    );
+    let second = started(&mut connection, s(1));
+    settle(&mut connection, s(2), second.attempt);
+    fail(&mut connection, s(60), second.attempt); // it is READY
+    assert_eq!(
+        (connection.state(), connection.failures()),
+        (State::Idle, 0)
+    );
+    connection.connect(s(60));
+    assert_eq!(started(&mut connection, s(60)).backoff, s(1), "a loss");
 }
 
 /// (D6) SETTINGS counts until the machine has asked to abort, even past the deadline.
@@ -296,6 +360,42 @@ fn rule_grpc_d7_a_start_follows_every_failure_within_144_seconds() {
         failed_at = now + ms(10);
         fail(&mut connection, failed_at, start.attempt);
     }
+}
+
+/// (D7) A deadline at the end of time never comes, so no loop around the machine spins there.
+#[test]
+fn rule_grpc_d7_the_end_of_time_never_comes() {
+    let almost = Duration::MAX - ns(1);
+    let mut connection = machine();
+    connection.connect(almost);
+    let start = started(&mut connection, almost);
+    assert_eq!(start.deadline, Duration::MAX);
+    for now in [almost, Duration::MAX] {
+        assert_eq!(actions(&mut connection, now, middle), []);
+        assert_eq!(connection.poll_timeout(), None);
+    }
+    fail(&mut connection, Duration::MAX, start.attempt);
+    assert_eq!(actions(&mut connection, Duration::MAX, middle), []);
+    assert_eq!(
+        connection.explain(Duration::MAX).to_string(),
+        "TRANSIENT_FAILURE after 1 failure; no next attempt before the end of time"
+    );
+
+    let mut late = machine();
+    late.connect(Duration::MAX);
+    assert_eq!(actions(&mut late, Duration::MAX, middle), []);
+}
+
+/// (D8) Nobody watches a failure that nobody waits for: the state is IDLE at once.
+#[test]
+fn rule_grpc_d8_a_withdrawn_machine_is_idle() {
+    let mut connection = machine();
+    fail_times(&mut connection, 1);
+    assert!(matches!(connection.state(), State::TransientFailure { .. }));
+    assert_eq!(connection.withdraw(ms(50)), None);
+    assert_eq!(connection.state(), State::Idle);
+    assert_eq!(connection.poll_timeout(), None, "there is nothing to do");
+    assert_eq!(connection.snapshot(ms(50)).wait, ms(950), "and it waits");
 }
 
 /// (D8) Withdrawn, the wait still counts: wanting again before its end does not shorten it, and
@@ -375,6 +475,26 @@ fn rule_grpc_d9_after_stable_resets_only_after_that_time() {
     );
 }
 
+/// (D9) With `AfterStable`, what is lost too soon is a failure for `max_attempts` as well.
+#[test]
+fn rule_grpc_d9_what_is_lost_too_soon_counts_as_a_failure() {
+    let mut connection = with(|config| {
+        config.reset = Reset::AfterStable(s(30));
+        config.max_attempts = 3.try_into().ok();
+    });
+    connection.connect(s(0));
+    for failures in 1..=3 {
+        let now = connection.poll_timeout().expect("wanted");
+        let start = started(&mut connection, now);
+        settle(&mut connection, now, start.attempt);
+        lose(&mut connection, now + ms(1), start.attempt);
+        assert_eq!(connection.failures(), failures);
+        connection.connect(now + ms(1));
+    }
+    let limit = Limit::Attempts;
+    assert_eq!(connection.state(), State::GaveUp { limit });
+}
+
 /// (D10) A snapshot holds spans, so it is restored under another clock: what is left is waited.
 #[test]
 fn rule_grpc_d10_a_restored_machine_waits_what_is_left() {
@@ -383,15 +503,32 @@ fn rule_grpc_d10_a_restored_machine_waits_what_is_left() {
     let left = connection.poll_timeout().expect("wanted") - (last + s(3));
     let snapshot = connection.snapshot(last + s(3));
     assert_eq!((snapshot.failures, snapshot.wait), (8, left));
+    assert_eq!(snapshot.attempts, 8);
 
     let mut restored = Connection::restore(Config::GRPC, s(1_000), snapshot).expect("valid");
     restored.connect(s(1_000));
     assert_eq!(restored.poll_timeout(), Some(s(1_000) + left));
-    assert_eq!(
-        started(&mut restored, s(1_000) + left).backoff,
-        ns(42_949_672_960),
-        "the ninth delay"
-    );
+    let ninth = started(&mut restored, s(1_000) + left);
+    assert_eq!(ninth.backoff, ns(42_949_672_960), "the ninth delay");
+    assert_eq!(ninth.attempt.get(), 8, "no id is given twice");
+}
+
+/// (D10) Giving up forgets no wait: a restored machine may try again, but not at once.
+#[test]
+fn rule_grpc_d10_a_machine_that_gave_up_waits_when_restored() {
+    let attempts = |config: &mut Config| config.max_attempts = 9.try_into().ok();
+    let elapsed = |config: &mut Config| config.max_elapsed = Some(s(80));
+    for mut connection in [with(attempts), with(elapsed)] {
+        let config = *connection.config();
+        let ninth = fail_times(&mut connection, 9);
+        assert!(matches!(connection.state(), State::GaveUp { .. }));
+        let snapshot = connection.snapshot(ninth + s(1));
+        assert_eq!(snapshot.wait, ns(42_949_672_960) - s(1));
+        let mut restored = Connection::restore(config, s(0), snapshot).expect("valid");
+        assert_eq!(restored.state(), State::Idle);
+        restored.connect(s(0));
+        assert_eq!(restored.poll_timeout(), Some(snapshot.wait));
+    }
 }
 
 /// (D10) Nothing stored makes a machine wait longer than its longest delay.

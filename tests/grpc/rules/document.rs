@@ -1,5 +1,7 @@
 use crate::support::{actions, fail, fail_times, lose, middle, ms, ns, s, settle, started};
-use grpc_backoff::{Action, Config, Connection, FirstDelay, Ratio, Reset, State, Timing};
+use grpc_backoff::{
+    Action, Config, Connection, FirstDelay, FlapGuard, Ratio, Reset, State, Timing,
+};
 use std::time::Duration;
 
 fn machine() -> Connection {
@@ -223,47 +225,93 @@ fn rule_grpc_s11_the_series_resets_when_settings_arrives() {
     assert_eq!(started(&mut connection, now + s(60)).backoff, s(1));
 }
 
-/// (S13) No option starts attempts earlier than the document would with the same draws, and
-/// clients with different draws disperse.
-#[test]
-fn rule_grpc_s13_every_option_is_slower_and_disperses() {
-    let starts = |config: Config, seed: u64| {
-        let mut draws = crate::support::Draws::Splitmix64(seed);
-        let mut connection = Connection::new(config).expect("valid");
-        connection.connect(s(0));
-        let mut starts = Vec::new();
-        while starts.len() < 15 {
-            let now = connection.poll_timeout().expect("wanted");
-            for action in actions(&mut connection, now, || draws.draw()) {
-                if let Action::Start(start) = action {
-                    starts.push(now);
-                    fail(&mut connection, now + ms(100), start.attempt);
+/// The starts of a client whose attempts end three ways in turn, each soon: a failure, a failure,
+/// and a connection that is lost.
+fn starts(config: Config, seed: u64) -> Vec<Duration> {
+    let mut draws = crate::support::Draws::Splitmix64(seed);
+    let mut connection = Connection::new(config).expect("valid");
+    connection.connect(s(0));
+    let mut starts = Vec::new();
+    while starts.len() < 15 {
+        let now = connection.poll_timeout().expect("wanted");
+        for action in actions(&mut connection, now, || draws.draw()) {
+            if let Action::Start(start) = action {
+                starts.push(now);
+                if starts.len().is_multiple_of(3) {
+                    settle(&mut connection, now + ms(50), start.attempt);
                 }
+                fail(&mut connection, now + ms(100), start.attempt);
+                connection.connect(now + ms(100));
             }
         }
-        starts
+    }
+    starts
+}
+
+/// (S13) By the same draws no option starts an attempt before the document would, which knows no
+/// guard; and each option does make a difference.
+#[test]
+fn rule_grpc_s13_every_option_is_slower() {
+    let document = Config {
+        flap_guard: FlapGuard::Off,
+        ..Config::GRPC
     };
-    let mut from_failure = Config::GRPC;
-    from_failure.timing = Timing::FromFailure;
-    let mut after_stable = Config::GRPC;
-    after_stable.reset = Reset::AfterStable(s(10));
+    let from_failure = Config {
+        timing: Timing::FromFailure,
+        ..document
+    };
+    let after_stable = Config {
+        reset: Reset::AfterStable(s(10)),
+        ..document
+    };
     for seed in 0..200 {
-        let document = starts(Config::GRPC, seed);
-        for option in [from_failure, after_stable] {
-            let pairs = starts(option, seed).into_iter().zip(&document).enumerate();
-            pairs.for_each(|(n, (ours, documents))| {
-                assert!(ours >= *documents, "seed {seed}, start {n}")
-            });
+        let documents = starts(document, seed);
+        for option in [Config::GRPC, from_failure, after_stable] {
+            let ours = starts(option, seed);
+            assert_ne!(ours, documents, "seed {seed}: {option:?}");
+            for (n, (ours, documents)) in ours.iter().zip(&documents).enumerate() {
+                assert!(ours >= documents, "seed {seed}, start {n}: {option:?}");
+            }
         }
     }
-    let mut exact = Config::GRPC;
-    exact.first_delay = FirstDelay::Exact;
-    let thirds: std::collections::HashSet<Duration> =
-        (0..200).map(|seed| starts(exact, seed)[2]).collect();
-    assert!(
-        thirds.len() >= 199,
-        "from the second delay on even exact ones disperse"
-    );
+}
+
+/// (S13) An exact first delay is not much faster, by at most JITTER of INITIAL each time; and
+/// with any option the clients disperse.
+#[test]
+fn rule_grpc_s13_every_option_disperses() {
+    let exact = Config {
+        first_delay: FirstDelay::Exact,
+        ..Config::GRPC
+    };
+    let from_failure = Config {
+        timing: Timing::FromFailure,
+        ..Config::GRPC
+    };
+    let after_stable = Config {
+        reset: Reset::AfterStable(s(10)),
+        ..Config::GRPC
+    };
+    let mut earlier = 0;
+    for seed in 0..200 {
+        let pairs = starts(exact, seed)
+            .into_iter()
+            .zip(starts(Config::GRPC, seed));
+        for (n, (ours, documents)) in (0..).zip(pairs) {
+            let firsts = 2 * (n / 3) + u32::from(n % 3 > 0); // the guard's delay is one too
+            assert!(
+                ours + ms(200) * firsts >= documents,
+                "seed {seed}, start {n}"
+            );
+            earlier += u32::from(ours < documents);
+        }
+    }
+    assert!(earlier > 0, "it can be faster, hence the lint");
+    for option in [Config::GRPC, exact, from_failure, after_stable] {
+        let thirds: std::collections::HashSet<Duration> =
+            (0..200).map(|seed| starts(option, seed)[2]).collect();
+        assert!(thirds.len() >= 199, "by the third attempt: {option:?}");
+    }
 }
 
 /// (S14) A READY connection that is lost begins a new run: its first attempt is immediate.

@@ -114,20 +114,41 @@ fn rule_grpc_d11_wanting_again_does_not_extend_the_time_limit() {
     assert_eq!(started(&mut connection, s(1)).deadline, ms(10_100));
 }
 
-/// (D11) A wait that the guard against flapping imposes ends at the limit as well.
+/// (D11) A wait that the guard against flapping imposes is not begun either, if it cannot end
+/// before the limit.
 #[test]
-fn rule_grpc_d11_a_wait_in_idle_ends_at_the_time_limit() {
-    let mut connection = limited(None, Some(ms(400)));
-    connection.connect(s(0));
-    let first = started(&mut connection, s(0));
-    settle(&mut connection, s(0), first.attempt);
-    lose(&mut connection, s(0), first.attempt);
-    connection.connect(s(0));
-    assert_eq!(
-        connection.poll_timeout(),
-        Some(ms(400)),
-        "the guard would wait until 1 s"
-    );
-    assert_eq!(actions(&mut connection, ms(400), middle), []);
-    assert_gave_up(&mut connection, Limit::Elapsed);
+fn rule_grpc_d11_a_wait_in_idle_that_cannot_fit_is_not_begun() {
+    for (limit, fits) in [(ms(400), false), (s(1), false), (ms(1_001), true)] {
+        let mut connection = limited(None, Some(limit));
+        connection.connect(s(0));
+        let first = started(&mut connection, s(0));
+        settle(&mut connection, s(0), first.attempt);
+        lose(&mut connection, s(0), first.attempt);
+        connection.connect(s(0));
+        if fits {
+            assert_eq!(connection.poll_timeout(), Some(s(1)), "the guard's wait");
+        } else {
+            assert_gave_up(&mut connection, Limit::Elapsed);
+        }
+    }
+}
+
+/// (D11) Nor is a wait that was kept over a restart. No deadline is ever that of giving up.
+#[test]
+fn rule_grpc_d11_a_restored_wait_that_cannot_fit_is_not_begun() {
+    let mut connection = limited(None, Some(s(10)));
+    let fourth = fail_times(&mut connection, 4); // 4.096 s left
+    let snapshot = connection.snapshot(fourth);
+    for (limit, fits) in [(ms(4_096), false), (ms(4_097), true)] {
+        let config = Config {
+            max_elapsed: Some(limit),
+            ..Config::GRPC
+        };
+        let mut restored = Connection::restore(config, s(0), snapshot).expect("valid");
+        restored.connect(s(0));
+        assert_eq!(restored.poll_timeout(), fits.then_some(ms(4_096)));
+        if !fits {
+            assert_gave_up(&mut restored, Limit::Elapsed);
+        }
+    }
 }

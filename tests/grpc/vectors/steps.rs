@@ -28,7 +28,7 @@ enum Event {
     Lost,
     /// Nothing but the time.
     Poll,
-    /// The program restarts: a new machine from a snapshot, which counts its attempts from 0.
+    /// The program restarts: a new machine from a snapshot.
     Restore,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn check(id: &str, mut connection: Connection, mut draws: Draws, step
     for step in steps {
         let (now, expect) = (ns(step.at_ns), &step.expect);
         let context = format!("{id} at {now:?}, {:?}", step.event);
-        let abort = apply(&mut connection, step, now, &mut ids, &context);
+        let abort = apply(&mut connection, step, now, &ids, &context);
         let polled = actions(&mut connection, now, || draws.draw());
 
         let done: Vec<_> = abort.map(Action::Abort).into_iter().chain(polled).collect();
@@ -97,7 +97,7 @@ fn apply(
     connection: &mut Connection,
     step: &Step,
     now: Duration,
-    ids: &mut Vec<AttemptId>,
+    ids: &[AttemptId],
     context: &str,
 ) -> Option<Abort> {
     match step.event {
@@ -110,7 +110,6 @@ fn apply(
         Event::Restore => {
             let snapshot = connection.snapshot(now);
             *connection = Connection::restore(*connection.config(), now, snapshot).expect("valid");
-            ids.clear();
         }
         Event::Settings | Event::Failed | Event::Lost => {
             let attempt = match step.attempt {

@@ -50,44 +50,49 @@ impl Connection {
         from.saturating_add(delay).max(now) // (S6)
     }
 
-    /// Moves the series on after the latest attempt, and gives the earliest next start.
-    fn back_off(&mut self, now: Duration, attempt: Attempt) -> Duration {
+    /// Counts a failure, moves the series on, and gives the earliest next start; `None` where
+    /// that was the last failure allowed.
+    fn back_off(&mut self, now: Duration, attempt: Attempt) -> Option<Duration> {
         let next_start = self.next_start(now, attempt);
         let (_, after) = self.drawn(attempt.draw);
         if !self.restarted {
             self.series = Some(after);
         }
-        next_start
+        self.failures = self.failures.saturating_add(1);
+        if (self.config.max_attempts).is_some_and(|limit| limit.get() <= self.failures) {
+            self.give_up(Limit::Attempts, next_start);
+            return None;
+        }
+        Some(next_start)
     }
 
     pub(super) fn fail(&mut self, now: Duration, attempt: Attempt) {
-        self.failures = self.failures.saturating_add(1);
-        let until = self.back_off(now, attempt);
-        let max_attempts = self.config.max_attempts;
-        if max_attempts.is_some_and(|limit| limit.get() <= self.failures) {
-            self.give_up(Limit::Attempts);
-        } else if self.give_up_at().is_some_and(|limit| limit <= until) {
-            self.give_up(Limit::Elapsed); // a wait that cannot fit ends now
-        } else {
-            self.phase = Phase::TransientFailure { until }; // (C1)
+        match self.back_off(now, attempt) {
+            None => {}
+            Some(until) if self.elapses_by(until) => self.give_up(Limit::Elapsed, until),
+            Some(until) => self.phase = Phase::TransientFailure { until }, // (C1)
         }
     }
 
-    /// Ends a READY connection and gives the earliest next start (D9).
-    pub(super) fn lose(&mut self, now: Duration, attempt: Attempt, since: Duration) -> Duration {
+    /// Ends a READY connection (C2), which one that was not stable does as a failure (D9).
+    pub(super) fn lose(&mut self, now: Duration, attempt: Attempt, since: Duration) {
         let stable = match self.config.reset {
             Reset::OnSettings => true,
             Reset::AfterStable(_) if self.restarted => true,
             Reset::AfterStable(time) => now.saturating_sub(since) >= time,
         };
-        if !stable {
-            return self.back_off(now, attempt);
-        }
-        self.clear_failures();
-        let (first_delay, _) = self.drawn(attempt.draw);
-        match self.config.flap_guard {
-            FlapGuard::On => attempt.started_at.saturating_add(first_delay),
-            FlapGuard::Off => now, // (S14)
+        let not_before = if stable {
+            self.clear_failures();
+            let (first_delay, _) = self.drawn(attempt.draw);
+            match self.config.flap_guard {
+                FlapGuard::On => Some(attempt.started_at.saturating_add(first_delay)),
+                FlapGuard::Off => Some(now), // (S14)
+            }
+        } else {
+            self.back_off(now, attempt)
+        };
+        if let Some(not_before) = not_before {
+            self.phase = Phase::Idle { not_before };
         }
     }
 
@@ -104,13 +109,18 @@ impl Connection {
         }
     }
 
-    pub(super) fn give_up(&mut self, limit: Limit) {
-        self.phase = Phase::GaveUp(limit);
+    pub(super) fn give_up(&mut self, limit: Limit, not_before: Duration) {
+        self.phase = Phase::GaveUp { limit, not_before };
         self.wanted_since = None;
     }
 
-    /// When wanting a connection in vain ends (D11).
-    pub(super) fn give_up_at(&self) -> Option<Duration> {
+    /// Says whether at this time a connection will have been wanted in vain for long enough:
+    /// then no attempt starts, and no wait for one begins (D11).
+    pub(super) fn elapses_by(&self, time: Duration) -> bool {
+        self.give_up_at().is_some_and(|limit| limit <= time)
+    }
+
+    fn give_up_at(&self) -> Option<Duration> {
         let since = self.wanted_since?;
         Some(since.saturating_add(self.config.max_elapsed?))
     }

@@ -4,7 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// How a connect function fails. The `?` operator makes any error a [`Retry`](Self::Retry).
+/// How a connect function fails. Where it gives `Failure<E>`, the `?` operator makes an error of
+/// just that type `E` a [`Retry`](Self::Retry).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure<E> {
     /// Try again when the backoff allows.
@@ -103,7 +104,7 @@ pub enum Outcome {
     Refused(Arc<str>),
     /// Its connect deadline passed (S5).
     TimedOut,
-    /// The future of `connect` was dropped meanwhile (D12).
+    /// `withdraw` or `shutdown` was called, or the reconnector was dropped (D12).
     Cancelled,
 }
 
