@@ -3,6 +3,8 @@
 #[path = "../../crates/rudp-proto/tests/pair/mod.rs"]
 mod pair;
 
+#[path = "rules/ends.rs"]
+mod ends;
 #[path = "rules/flow.rs"]
 mod flow;
 #[path = "rules/handshake.rs"]

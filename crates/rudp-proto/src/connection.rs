@@ -220,6 +220,9 @@ impl Connection {
     /// The connection ended before the peer's stream did.
     pub fn read(&mut self, buf: &mut [u8]) -> Result<Option<usize>, ReadError> {
         let read = self.recv.read(buf);
+        if read.is_some_and(|count| count > 0) {
+            self.closing.put_off(); // (K3)
+        }
         self.conclude_if_drained();
         if read.is_none() && (self.closing.has_peer_closed() || self.is_over()) {
             return Err(ReadError::Closed);

@@ -25,7 +25,9 @@ pub enum Event {
 /// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// This side closed and the peer has everything, or this side aborted.
+    /// This side closed and the peer's endpoint has everything, or this side
+    /// aborted. What is acknowledged has arrived; whether the peer's application
+    /// has read it, only the application can say.
     Local,
     /// The peer closed or aborted.
     Peer {
@@ -43,11 +45,13 @@ pub enum CloseReason {
 pub enum Lost {
     /// Nobody listens at the peer's port (K6).
     Refused,
-    /// The peer does not know this connection, for example after a restart (K5).
+    /// The peer does not know this connection, for example after a restart; what
+    /// it had acknowledged may be unread (K5).
     Reset,
     /// The server is at its connection limit (H9).
     Busy,
-    /// Nothing arrived for the idle timeout (K2).
+    /// Nothing arrived for the idle timeout (K2), or after a
+    /// [`close`](crate::Connection::close) nothing moved for so long (K3).
     TimedOut,
     /// The peer broke the protocol; the text names the rule.
     Violation(&'static str),
@@ -135,7 +139,7 @@ impl fmt::Display for Lost {
             Self::Refused => f.write_str("refused: nobody listens there"),
             Self::Reset => f.write_str("reset: the peer does not know this connection"),
             Self::Busy => f.write_str("refused: the server is at its connection limit"),
-            Self::TimedOut => f.write_str("timed out: nothing arrived for the idle timeout"),
+            Self::TimedOut => f.write_str("timed out: no progress for the idle timeout"),
             Self::Violation(what) => write!(f, "protocol violation: {what}"),
         }
     }

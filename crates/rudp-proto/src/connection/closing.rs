@@ -23,7 +23,8 @@ pub(super) struct Closing {
     peer: bool,
     /// What the application hears once it has read everything.
     held: Option<CloseReason>,
-    /// When waiting for the peer's CLOSE, or for the application to read, ends.
+    /// When waiting for the next step ends (K3); unset by each step, and set
+    /// again by the next call that knows the time.
     deadline: Option<Duration>,
 }
 
@@ -56,8 +57,15 @@ impl Closing {
         self.deadline
     }
 
-    fn is_outstanding(&self) -> bool {
-        matches!(self.delivery, Delivery::Due | Delivery::InFlight)
+    /// Data moved, or the end came nearer: the patience begins anew (K3).
+    pub(super) fn put_off(&mut self) {
+        self.deadline = None;
+    }
+
+    /// The peer closed, and the application reads on: nothing more is expected
+    /// from the peer (K3).
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some()
     }
 }
 
@@ -65,10 +73,10 @@ impl Connection {
     /// Closes after all that was written is acknowledged; nothing written is
     /// lost. [`Event::Closed`](crate::Event::Closed) follows when the peer has
     /// closed too, which it does at once unless it has data to deliver of a
-    /// [`close`](Self::close) of its own (K3). `code` 0 is "no error"; of
-    /// `reason` at most 256 bytes travel. What the peer has sent and not yet
-    /// delivered may be lost: read to the end first. Does nothing if already
-    /// closing.
+    /// [`close`](Self::close) of its own (K3); it reports a loss if nothing moves
+    /// for the idle timeout. `code` 0 is "no error"; of `reason` at most 256 bytes
+    /// travel. What the peer has sent and not yet delivered may be lost: read to
+    /// the end first. Does nothing if already closing.
     pub fn close(&mut self, code: u64, reason: &str) {
         if self.is_over() {
             return;
@@ -147,6 +155,7 @@ impl Connection {
             return;
         }
         self.closing.peer = true;
+        self.closing.put_off();
         if self.closing.own.is_some() {
             return self.conclude_if_delivered();
         }
@@ -158,24 +167,30 @@ impl Connection {
         });
         self.closing.delivery = Delivery::Due;
         self.closing.held = Some(said);
-        self.closing.deadline = Some(self.now.saturating_add(self.idle_timeout));
         self.flight.give_up();
         self.send.give_up();
         self.conclude_if_drained();
+        if self.closing.is_held() {
+            // Whoever waits for the peer is to look: there is only reading left to do.
+            self.events.readable = true;
+            self.events.writable |= self.send.take_room();
+        }
     }
 
     /// Our CLOSE goes out once everything before it has arrived (K3).
     pub(super) fn conclude_if_delivered(&mut self) {
-        let Some(Close { abort: false, .. }) = self.closing.own else {
+        if self.phase != Phase::Open || self.closing.own.is_none() {
             return;
-        };
-        if self.is_over() || self.phase != Phase::Open || !self.send.is_done() {
+        }
+        let patience = self.now.saturating_add(self.idle_timeout);
+        self.closing.deadline.get_or_insert(patience);
+        if !self.send.is_done() {
             return;
         }
         if self.closing.delivery == Delivery::Unneeded {
             self.closing.delivery = Delivery::Due;
         }
-        if self.closing.peer && self.closing.held.is_none() {
+        if self.closing.peer && !self.closing.is_held() {
             self.conclude(CloseReason::Local);
         }
     }
@@ -191,32 +206,39 @@ impl Connection {
 
     pub(super) fn handle_close_acked(&mut self) {
         self.closing.delivery = Delivery::Acked;
-        if self.closing.deadline.is_none() {
-            self.closing.deadline = Some(self.now.saturating_add(self.idle_timeout));
-        }
+        self.closing.put_off();
     }
 
-    /// Waiting is over: the application does not read, or the peer does not
-    /// close although it has everything (K3).
+    /// Waiting is over: the application does not read, the peer does not close
+    /// although it has everything, or what was written does not get there (K3).
     pub(super) fn handle_closing_deadline(&mut self) {
-        let reason = self.closing.held.take();
-        self.conclude(reason.unwrap_or(CloseReason::Local));
+        match self.closing.held.take() {
+            Some(held) => self.conclude(held),
+            None => self.lose(self.reason_without_peer(Lost::TimedOut)),
+        }
     }
 
     /// Our packets are no longer known to the peer, which forgot or restarted.
     pub(super) fn handle_forgotten(&mut self) {
-        let delivered = self.closing.own.is_some() && self.send.is_done();
-        let reason = match self.closing.held.take() {
-            Some(held) => held,
-            None if delivered => CloseReason::Local, // (K5)
-            None => CloseReason::Lost(Lost::Reset),
-        };
-        self.closing.delivery = Delivery::Unneeded;
-        self.lose(reason);
+        self.lose(self.reason_without_peer(Lost::Reset)); // (K5)
     }
 
-    /// The end without a peer to tell.
+    /// Only a peer that acknowledged our CLOSE has certainly got everything.
+    fn reason_without_peer(&self, lost: Lost) -> CloseReason {
+        match self.closing.delivery {
+            Delivery::Acked => CloseReason::Local,
+            _ => CloseReason::Lost(lost),
+        }
+    }
+
+    /// There is no peer any more. It takes nothing from an application that only
+    /// reads on after the peer's CLOSE (K3); for any other this is the end.
     pub(super) fn lose(&mut self, reason: CloseReason) {
+        self.flight.give_up();
+        self.closing.delivery = Delivery::Unneeded;
+        if self.closing.is_held() {
+            return;
+        }
         if !self.is_over() {
             self.conclude(reason);
         }
@@ -245,8 +267,8 @@ impl Connection {
         }
     }
 
-    /// Whether the peer has heard, or will not.
-    pub(super) fn is_close_settled(&self) -> bool {
-        !self.closing.is_outstanding()
+    /// Whether the peer has heard of the end, or will not.
+    pub(crate) fn is_close_settled(&self) -> bool {
+        !matches!(self.closing.delivery, Delivery::Due | Delivery::InFlight)
     }
 }

@@ -108,6 +108,9 @@ impl Connection {
                 let fresh = self.recv.handle_data(offset, data, fin)?;
                 let total = self.stats.stream_bytes_received.saturating_add(fresh);
                 self.stats.stream_bytes_received = total;
+                if fresh > 0 {
+                    self.closing.put_off(); // (K3)
+                }
                 self.events.readable |= self.recv.is_readable() && (fresh > 0 || !was_readable);
                 Ok(if fin || had_gap || self.recv.has_gap() {
                     Urgency::AtOnce
@@ -198,6 +201,9 @@ impl Connection {
         if let Some(chunk) = &content.stream {
             let fresh = self.send.handle_acked(chunk);
             self.stats.stream_bytes_acked = self.stats.stream_bytes_acked.saturating_add(fresh);
+            if fresh > 0 {
+                self.closing.put_off(); // (K3)
+            }
         }
         if let Some(limit) = content.max_data {
             self.recv.handle_limit_acked(limit);

@@ -16,7 +16,7 @@ impl Connection {
     /// change it.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let retransmission = self.flight.timer().poll_timeout();
-        let idle = Some(self.last_received.saturating_add(self.idle_timeout));
+        let idle = self.idle_at();
         let deadlines = match self.phase {
             Phase::Dead => return None,
             Phase::Connecting => [retransmission, idle, None, None, None],
@@ -43,7 +43,7 @@ impl Connection {
         self.now = now;
         let due = |deadline: Option<Duration>| deadline.is_some_and(|deadline| deadline <= now);
         if matches!(self.phase, Phase::Connecting | Phase::Open) {
-            if due(Some(self.last_received.saturating_add(self.idle_timeout))) {
+            if due(self.idle_at()) {
                 return self.lose(CloseReason::Lost(Lost::TimedOut)); // (K2)
             }
             if due(self.closing.deadline()) {
@@ -58,13 +58,19 @@ impl Connection {
         self.update_stats();
     }
 
+    /// The end of a silent connection (K2); a peer that has closed may be silent.
+    fn idle_at(&self) -> Option<Duration> {
+        let idle_at = self.last_received.saturating_add(self.idle_timeout);
+        (!self.closing.is_held()).then_some(idle_at)
+    }
+
     /// A PING is sent after silence in both directions, unless the timer already
-    /// watches something (K1).
+    /// watches something, or the peer has closed (K1).
     fn keepalive_at(&self) -> Option<Duration> {
         let quiet = self.phase == Phase::Open && self.flight.is_empty() && !self.ping_due;
         let last = self.last_sent.max(self.last_received);
         self.keepalive
-            .filter(|_| quiet)
+            .filter(|_| quiet && !self.closing.is_held())
             .map(|every| last.saturating_add(every))
     }
 

@@ -100,8 +100,10 @@ impl Host {
         }
         let data = std::mem::take(&mut self.to_write);
         let rest = &data[self.written..];
-        let written = self.conn(handle).write(rest);
-        self.written += written.expect("the stream is open");
+        let Ok(written) = self.conn(handle).write(rest) else {
+            return; // the peer closed
+        };
+        self.written += written;
         if self.written == data.len() {
             self.conn(handle).finish().expect("the stream is open");
         } else {
