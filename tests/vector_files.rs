@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
 
-use conformance::{schema::violations, vectors::folder};
+use conformance::{schema::violations, skip, vectors::folder};
 use serde_json::Value;
 
 fn read(path: &PathBuf) -> Value {
@@ -79,8 +79,8 @@ fn python_reads_the_estimator_vectors() {
             .arg(folder().join(name))
             .output()
         else {
-            println!("skipped: 1 ({name}: no python3 here)");
-            continue;
+            skip("python_reads_the_estimator_vectors", "no python3 here");
+            return;
         };
         let printed = String::from_utf8_lossy(&output.stdout);
         assert!(

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use rudp_proto::wire::{
     Ack, Cookie, Frame, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet, Params,
     unreachable_notice,
@@ -217,18 +216,8 @@ fn exercise(endpoint: &mut Endpoint) {
     }
 }
 
-/// The same cases in every run.
-fn fixed(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(6298),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(fixed(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn a_packet_comes_back_as_it_went(
@@ -322,7 +311,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(fixed(300))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Even from the peer's own address, under its own ids and with right checksums.
     #[test]

@@ -4,8 +4,7 @@ use crate::{GilbertElliott, Probability};
 use alloc::vec::Vec;
 use core::{fmt, ops::Range, time::Duration};
 
-/// What a [`Link`](crate::Link) does to packets. The crate's front page lists every field with its
-/// unit and default; the default is [`PERFECT`](Self::PERFECT).
+/// What a [`Link`](crate::Link) does to packets; the default is [`PERFECT`](Self::PERFECT).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
     /// How long every packet propagates, after it left the bottleneck. Default 0.

@@ -29,23 +29,6 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! # Configuration
-//!
-//! | field of [`LinkConfig`] | unit | default | says |
-//! |---|---|---|---|
-//! | `delay` | time | 0 | how long every packet propagates |
-//! | `jitter` | time | 0 | `delay` varies by at most this, uniformly, either way |
-//! | `keep_order` | | `true` | jitter lets no packet overtake another |
-//! | `loss` | [`Probability`] | 0 % | each packet is lost, independently |
-//! | `burst` | [`GilbertElliott`] | none | packets are lost in bursts, besides `loss` |
-//! | `reorder` | [`Probability`] | 0 % | the packet is held back, later ones overtake it |
-//! | `reorder_delay` | time | 10 ms | for how long it is held back |
-//! | `duplicate` | [`Probability`] | 0 % | the packet arrives twice |
-//! | `corrupt` | [`Probability`] | 0 % | one of its bits is flipped |
-//! | `rate` | bits per second | none: unlimited | how fast the bottleneck sends |
-//! | `queue` | bytes | 65,536 | how much may wait for the bottleneck; more is dropped |
-//! | `blackouts` | ranges of time | none | when the link loses everything |
-//!
 //! # Replay
 //!
 //! The fate of a packet (its draws for loss, delay and the rest) hangs on the link's seed and the

@@ -6,20 +6,6 @@ use crate::fixed::{Weight, from_nanos, nanos};
 
 /// The parameters of the estimator and the timer.
 ///
-/// | field | unit | default | rule |
-/// |---|---|---|---|
-/// | [`initial_rto`](Self::initial_rto) | time | 1 s | (2.1-1) |
-/// | [`min_rto`](Self::min_rto) | time | 1 s | (2.4-1) |
-/// | [`max_rto`](Self::max_rto) | time | 60 s | (2.5-1) |
-/// | [`granularity`](Self::granularity) | time | 0 | (4-1) |
-/// | [`alpha`](Self::alpha) | ratio | 1/8 | (2.3-3) |
-/// | [`beta`](Self::beta) | ratio | 1/4 | (2.3-3) |
-/// | [`k`](Self::k) | factor | 4 | (2.2-1) |
-/// | [`max_sample`](Self::max_sample) | time | 1 h | decision 13 |
-/// | [`clear_after`](Self::clear_after) | back-offs | never | (5-N2) |
-/// | [`post_syn`](Self::post_syn) | - | `Raise` | (5.7-1) |
-/// | [`collapse`](Self::collapse) | - | `OnSample` | (5-N1) |
-///
 /// [`Estimator::new`](crate::Estimator::new) checks them; [`deviations`](Self::deviations)
 /// names the rules that a legal setting breaks.
 ///

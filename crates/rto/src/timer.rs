@@ -27,8 +27,7 @@ use crate::{Estimator, Outcome, Sample};
 /// # Ok::<(), ConfigError>(())
 /// ```
 ///
-/// The back-off lives in the estimator and so survives a stop. After an expiry or a fast
-/// retransmission, tell the timer of the send as of any other.
+/// The back-off lives in the estimator and so survives a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetransmitTimer {
     estimator: Estimator,
@@ -159,8 +158,9 @@ impl RetransmitTimer {
         outcome
     }
 
-    /// A segment was retransmitted because later ones were acknowledged: no timeout, so
-    /// nothing doubles; only a stopped timer starts (decision 10).
+    /// A segment was retransmitted because later ones were acknowledged; in place of
+    /// [`handle_sent`](Self::handle_sent). That is no timeout, so nothing doubles; only a
+    /// stopped timer starts (decision 10).
     pub fn handle_fast_retransmit(&mut self, now: Duration) {
         self.handle_sent(now);
     }

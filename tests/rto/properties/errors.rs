@@ -91,7 +91,7 @@ fn bare_with_gains() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    #![proptest_config(cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Chains of 500 samples against exact rationals, with the RFC's gains: 28/256 ns.
     #[test]
@@ -101,7 +101,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// The same for any gains, K and granularity; shorter, since the rationals grow faster.
     #[test]

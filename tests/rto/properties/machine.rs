@@ -53,7 +53,7 @@ fn expected_deadline(before: &View, event: &Event, after: &View) -> Option<u128>
 }
 
 proptest! {
-    #![proptest_config(cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     /// No panic, no lost deadline, no expiry out of turn, and the RTO within its bounds.
     #[test]

@@ -7,18 +7,8 @@ mod sampler;
 use std::{num::NonZeroU32, time::Duration};
 
 use conformance::settings::{AfterHandshake, CollapseOn, Settings};
-use proptest::{prelude::*, test_runner::RngSeed};
+use proptest::prelude::*;
 use rto::Config;
-
-/// The same cases in every run; a failure prints its input, shrunk.
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(6298),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
 
 /// Every legal configuration in plain numbers.
 fn settings() -> impl Strategy<Value = Settings> {

@@ -2,22 +2,8 @@
 
 use crate::common::{drain, index, link, ms, packet, percent};
 use netsim::{GilbertElliott, Link, LinkConfig, Probability};
-use proptest::{
-    collection::vec,
-    prelude::*,
-    test_runner::{Config, RngSeed},
-};
+use proptest::{collection::vec, prelude::*};
 use std::{collections::BTreeSet, time::Duration};
-
-/// The same cases in every run.
-fn fixed() -> Config {
-    Config {
-        cases: 512,
-        rng_seed: RngSeed::Fixed(6298),
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
 
 #[derive(Clone, Debug)]
 enum Call {
@@ -126,7 +112,7 @@ fn survivors(config: LinkConfig, seed: u64, gap: Duration, bytes: usize) -> BTre
 }
 
 proptest! {
-    #![proptest_config(fixed())]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn every_packet_is_accounted_for_after_any_calls_at_any_times(
