@@ -7,6 +7,8 @@ use crate::wire::{Ack, MAX_ACK_RANGES};
 
 /// The most ranges of received packet numbers kept (L8).
 const MAX_RANGES: usize = 256;
+/// How far below the newest number ranges are kept: a sender remembers no more (L5), (L8).
+const MEMORY: u64 = 2048;
 
 #[derive(Debug)]
 pub(crate) struct Acks {
@@ -54,6 +56,8 @@ impl Acks {
             self.newest = Some((number, now));
         }
         self.received.insert(number..number.saturating_add(1));
+        let newest = self.newest.map_or(number, |(newest, _)| newest);
+        self.received.remove(0..newest.saturating_sub(MEMORY));
         if self.received.len() > MAX_RANGES {
             self.received.pop_first();
         }

@@ -19,11 +19,12 @@ pub struct Config {
     /// Bytes a connection lets its peer send ahead of the application's reads;
     /// default 1 MiB, at least one datagram (F1).
     pub receive_window: usize,
-    /// How long an acknowledgement may wait for company; default 25 ms, below
-    /// the initial RTO (L7). Later RTOs know of it: it is part of each round trip.
+    /// How long an acknowledgement may wait for company; default 25 ms, below the
+    /// floor of the RTO (L7): a peer with that floor would repeat every lone packet.
     pub max_ack_delay: Duration,
-    /// Silence after which a PING is sent; default 10 s, shorter than
-    /// `idle_timeout`; `None` sends none (K1).
+    /// Silence after which a PING is sent; default 10 s, shorter than `idle_timeout`; at
+    /// most half the idle timeout in force, a longer one counts as half; `None` sends
+    /// none (K1).
     pub keepalive: Option<Duration>,
     /// Time without a datagram from the peer after which the connection is lost,
     /// the handshake included; default 60 s. The smaller value of both peers
@@ -55,7 +56,7 @@ impl Config {
         if smallest < MAX_DATAGRAM {
             return Err(ConfigError::BufferTooSmall(smallest));
         }
-        if self.max_ack_delay >= estimator.rto() {
+        if self.max_ack_delay >= self.rto.min_rto.max(self.rto.granularity) {
             return Err(ConfigError::AckDelay(self.max_ack_delay));
         }
         if self.idle_timeout < Duration::from_millis(1) {
@@ -103,7 +104,7 @@ pub enum ConfigError {
     NoConnections,
     /// `send_buffer` or `receive_window` holds less than one datagram (F1).
     BufferTooSmall(usize),
-    /// `max_ack_delay` is not below the initial RTO (L7).
+    /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay(Duration),
     /// `idle_timeout` is below one millisecond, the unit on the wire (K2).
     IdleTimeout(Duration),
@@ -123,7 +124,7 @@ impl fmt::Display for ConfigError {
             Self::AckDelay(delay) => {
                 write!(
                     f,
-                    "max_ack_delay {delay:?} is not below the initial RTO (L7)"
+                    "max_ack_delay {delay:?} is not below the floor of the RTO (L7)"
                 )
             }
             Self::IdleTimeout(timeout) => {

@@ -54,15 +54,28 @@ impl NewReno {
     }
 
     /// Packets up to `largest` were lost while `flight` bytes were out; the next
-    /// packet will be `next`. One reduction per round.
-    pub(crate) fn handle_lost(&mut self, largest: u64, next: u64, flight: u64) {
+    /// packet will be `next`. One reduction per round; says whether this was it.
+    pub(crate) fn handle_lost(&mut self, largest: u64, next: u64, flight: u64) -> bool {
         if largest < self.recovery_end {
-            return;
+            return false;
         }
         self.recovery_end = next;
         self.threshold = (flight / 2).max(MIN_THRESHOLD); // RFC 5681, equation 4
         self.window = self.threshold;
         self.credit = 0;
+        true
+    }
+
+    /// Nothing was sent for an RTO: the window is no larger than at the start
+    /// (RFC 5681, 4.1).
+    pub(crate) fn handle_idle(&mut self) {
+        self.window = self.window.min(INITIAL_WINDOW);
+    }
+
+    /// The handshake was repeated more than once: the path is bad, one packet begins
+    /// (RFC 6928, 2).
+    pub(crate) fn handle_lost_handshake(&mut self) {
+        self.window = PACKET;
     }
 
     /// The timer expired: one packet, then slow start (RFC 5681, 3.1). The
@@ -117,6 +130,38 @@ mod tests {
         assert_eq!((reno.window(), reno.threshold), (PACKET, 5 * PACKET));
         reno.handle_lost(9, 12, PACKET);
         assert_eq!(reno.window(), PACKET, "the expiry answered this round");
+    }
+
+    #[test]
+    fn recovery_grows_nothing_and_halves_what_was_in_flight() {
+        let mut reno = NewReno::new();
+        assert!(reno.handle_lost(3, 10, 6 * PACKET)); // of a window of ten
+        assert_eq!(reno.window(), 3 * PACKET);
+        reno.handle_acked(20 * PACKET, 9, true);
+        assert_eq!(reno.window(), 3 * PACKET);
+        assert!(!reno.handle_lost(9, 15, 3 * PACKET));
+    }
+
+    #[test]
+    fn slow_start_grows_by_two_packets_an_ack_at_most() {
+        let mut reno = NewReno::new();
+        reno.handle_acked(9 * PACKET, 0, true);
+        assert_eq!(reno.window(), 12 * PACKET);
+        reno.handle_acked(PACKET / 2, 1, true);
+        assert_eq!(reno.window(), 12 * PACKET + PACKET / 2);
+    }
+
+    #[test]
+    fn an_idle_path_starts_over_and_a_bad_one_with_a_packet() {
+        let mut reno = NewReno::new();
+        for ack in 0..20 {
+            reno.handle_acked(2 * PACKET, ack, true);
+        }
+        reno.handle_idle();
+        assert_eq!(reno.window(), INITIAL_WINDOW);
+        reno.handle_lost_handshake();
+        reno.handle_idle();
+        assert_eq!(reno.window(), PACKET);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Connection {
     ping_due: bool,
     /// An expiry asks for one packet, whatever the window says (L4).
     probe_due: bool,
+    /// So does a loss that later packets proved, once a round (L10).
+    retransmission_due: bool,
     closing: closing::Closing,
     keepalive: Option<Duration>,
     idle_timeout: Duration,
@@ -63,8 +65,9 @@ pub struct Connection {
     now: Duration,
     last_received: Duration,
     last_sent: Duration,
-    /// Somebody reported the peer's port unreachable, and nothing came since (K6).
-    unreachable: bool,
+    /// When somebody first reported the peer's port unreachable, if nothing came
+    /// since (K6).
+    unreachable_at: Option<Duration>,
     events: Events,
     stats: Stats,
 }
@@ -149,13 +152,14 @@ impl Connection {
             settings: Delivery::Unneeded,
             ping_due: false,
             probe_due: false,
+            retransmission_due: false,
             closing: closing::Closing::default(),
             keepalive: config.keepalive,
             idle_timeout: config.idle_timeout,
             now,
             last_received: now,
             last_sent: now,
-            unreachable: false,
+            unreachable_at: None,
             events: Events::new(config.trace),
             stats: Stats {
                 rto,
@@ -268,7 +272,7 @@ impl Connection {
         };
         let (flight, window) = (self.flight.bytes(), self.congestion.window());
         let unacknowledged = self.send.unacknowledged();
-        let hint = if self.unreachable {
+        let hint = if self.unreachable_at.is_some() {
             ", port reported unreachable"
         } else {
             ""

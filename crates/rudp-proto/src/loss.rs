@@ -45,6 +45,8 @@ pub(crate) struct Acked {
     /// Packets this ACK shows to be lost (L3), and their highest number.
     pub(crate) lost: Vec<SentPacket>,
     pub(crate) largest_lost: u64,
+    /// How many of those later packets alone prove lost, without an expiry's help.
+    pub(crate) overtaken: u32,
     /// The round trip and what the estimator made of it.
     pub(crate) sample: Option<(Sample, Outcome)>,
     /// Back-offs in force before it.
@@ -70,6 +72,8 @@ pub(crate) struct Flight {
     reordering_threshold: u64,
     timer: RetransmitTimer,
     expired: Option<Expired>,
+    /// When the last packet that asks for an answer left.
+    last_sent: Option<Duration>,
 }
 
 impl Flight {
@@ -82,7 +86,16 @@ impl Flight {
             reordering_threshold: 3,
             timer,
             expired: None,
+            last_sent: None,
         }
+    }
+
+    /// Whether nothing is in flight and nothing left for an RTO: what the window knows of the
+    /// path is old (L10).
+    pub(crate) fn is_idle(&self, now: Duration) -> bool {
+        let rto = self.timer.estimator().rto();
+        let old = |sent: Duration| sent.saturating_add(rto) <= now;
+        self.packets.is_empty() && self.last_sent.is_some_and(old)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -118,6 +131,7 @@ impl Flight {
             self.timer.stop(); // the new RTO counts from the repetition itself (5.6-1)
         }
         self.timer.handle_sent(now); // (5.1-1)
+        self.last_sent = Some(now);
         self.bytes = self.bytes.saturating_add(packet.bytes);
         self.packets.insert(number, packet);
     }
@@ -177,9 +191,10 @@ impl Flight {
         let expired = self
             .expired
             .take_if(|expired| acked.largest >= expired.after);
-        let lost_below = overtaken.max(expired.map_or(0, |expired| expired.old)); // (L3)
-        for (number, packet) in take(&mut self.packets, 0..lost_below) {
-            acked.largest_lost = number;
+        let old = expired.map_or(0, |expired| expired.old);
+        for (number, packet) in take(&mut self.packets, 0..overtaken.max(old)) {
+            acked.largest_lost = number; // (L3)
+            acked.overtaken = acked.overtaken.saturating_add(u32::from(number >= old));
             acked.lost.push(packet.clone());
             self.bytes = self.bytes.saturating_sub(packet.bytes);
             self.remember(number, packet);
@@ -305,6 +320,24 @@ mod tests {
     }
 
     #[test]
+    fn a_duplicate_moves_no_deadline() {
+        let mut flight = flight(&[0; 6]);
+        ack(&mut flight, 50, 4..5);
+        let armed = flight.timer().poll_timeout();
+        ack(&mut flight, 60, 4..5);
+        assert_eq!(flight.timer().poll_timeout(), armed);
+        ack(&mut flight, 70, 2..3);
+        assert_ne!(flight.timer().poll_timeout(), armed);
+    }
+
+    #[test]
+    fn a_flight_is_idle_an_rto_after_its_last_packet() {
+        let mut flight = flight(&[0]);
+        ack(&mut flight, 50, 0..1);
+        assert!(!flight.is_idle(ms(999)) && flight.is_idle(ms(1_000)));
+    }
+
+    #[test]
     fn an_expiry_takes_the_lowest_offset_of_what_left_an_rto_ago() {
         let mut flight = flight(&[0, 0]);
         let stale = packet(ms(1), 5); // a lower offset than packet 1, and sent later
@@ -327,6 +360,7 @@ mod tests {
         flight.handle_sent(ms(1_000), Some(packet(ms(1_000), 0)));
         let acked = ack(&mut flight, 1_050, 3..4);
         assert_eq!(acked.lost.len(), 1, "packet 1, and not packet 2");
+        assert_eq!(acked.overtaken, 0, "it took the expiry to prove it");
         assert_eq!(flight.bytes(), 100);
     }
 

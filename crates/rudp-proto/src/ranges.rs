@@ -60,6 +60,14 @@ impl RangeSet {
         range.is_empty() || below.is_some_and(|(_, &end)| range.end <= end)
     }
 
+    /// The ranges that share a number with `range`, highest first.
+    pub(crate) fn overlapping(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let below = self.ends.range(..range.end.max(range.start)).rev();
+        below
+            .map(|(&start, &end)| start..end)
+            .take_while(move |found| found.end > range.start)
+    }
+
     /// The lowest range.
     pub(crate) fn first(&self) -> Option<Range<u64>> {
         self.iter().next()

@@ -1,9 +1,9 @@
 //! The incoming half of the stream: bytes wait here until they are in order and
 //! the application reads them.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
-use crate::ranges::RangeSet;
 use crate::wire::MAX_VARINT;
 
 /// The most separate pieces kept beyond the first gap (F5).
@@ -21,9 +21,10 @@ pub(crate) enum Unacceptable {
 
 #[derive(Debug)]
 pub(crate) struct RecvStream {
-    /// The bytes from offset `read` on, gaps filled with zeros.
-    buffer: VecDeque<u8>,
-    arrived: RangeSet, // above `read`
+    /// The bytes in order, from offset `read` on.
+    ready: VecDeque<u8>,
+    /// Beyond the first gap, by offset: disjoint, and only what arrived takes memory.
+    pieces: BTreeMap<u64, Vec<u8>>,
     /// The offset of the next byte for the application.
     read: u64,
     window: u64,
@@ -40,8 +41,8 @@ pub(crate) struct RecvStream {
 impl RecvStream {
     pub(crate) fn new(window: u64) -> Self {
         Self {
-            buffer: VecDeque::new(),
-            arrived: RangeSet::default(),
+            ready: VecDeque::new(),
+            pieces: BTreeMap::new(),
             read: 0,
             window,
             advertised: window,
@@ -54,17 +55,19 @@ impl RecvStream {
 
     /// The end of what is in order.
     fn in_order(&self) -> u64 {
-        let first = self
-            .arrived
-            .first()
-            .filter(|range| range.start <= self.read);
-        first.map_or(self.read, |range| range.end)
+        self.read.saturating_add(self.ready.len() as u64)
     }
 
     /// The end of the farthest piece.
     fn highest(&self) -> u64 {
-        let last = self.arrived.iter().next_back();
-        last.map_or(self.read, |range| range.end)
+        let last = self.pieces.last_key_value();
+        last.map_or_else(|| self.in_order(), |(start, piece)| end_of(*start, piece))
+    }
+
+    /// The end of the piece that holds or touches `offset` from below.
+    fn piece_before(&self, offset: u64) -> Option<u64> {
+        let (start, piece) = self.pieces.range(..=offset).next_back()?;
+        Some(end_of(*start, piece)).filter(|end| *end >= offset)
     }
 
     /// Whether something waits for an earlier piece (L7).
@@ -90,56 +93,71 @@ impl RecvStream {
         if length_moved {
             return Err(Unacceptable::Violation("the stream's length changed (F4)"));
         }
-        let start = offset.max(self.read);
-        let full = self.arrived.len() >= MAX_SEGMENTS;
-        if full && start > self.in_order() && !self.arrived.contains(start) {
+        let start = offset.max(self.in_order());
+        let full = self.pieces.len() >= MAX_SEGMENTS;
+        if full && start > self.in_order() && self.piece_before(start).is_none() {
             return Err(Unacceptable::NoRoom);
         }
         if fin {
             self.end = Some(end);
         }
-        if start >= end {
-            return Ok(0);
-        }
-        self.store(start, data.get(index(offset, start)..).unwrap_or(&[]));
-        Ok(self.arrived.insert(start..end))
+        Ok(self.store(start, data.get(index(offset, start)..).unwrap_or(&[])))
     }
 
-    fn store(&mut self, start: u64, data: &[u8]) {
-        let at = index(self.read, start);
-        let end = at.saturating_add(data.len());
-        if self.buffer.len() < end {
-            self.buffer.resize(end, 0);
+    /// Keeps what is new of `data`, which begins at `offset`, and says how much that was.
+    fn store(&mut self, offset: u64, data: &[u8]) -> u64 {
+        let end = end_of(offset, data);
+        let (mut start, mut fresh) = (offset, 0_u64);
+        while start < end {
+            if let Some(known) = self.piece_before(start).filter(|known| *known > start) {
+                start = known;
+                continue;
+            }
+            let next = self.pieces.range(start..).next();
+            let next = next.map_or(end, |(next, _)| end.min(*next));
+            let part = data.get(index(offset, start)..index(offset, next));
+            self.keep(start, part.unwrap_or(&[]));
+            fresh = fresh.saturating_add(next.saturating_sub(start));
+            start = next;
         }
-        let (front, back) = self.buffer.as_mut_slices();
-        let in_front = front.len().saturating_sub(at).min(data.len());
-        let (first, second) = data.split_at(in_front);
-        let at_back = at.saturating_sub(front.len());
-        if let Some(target) = front.get_mut(at..at.saturating_add(first.len())) {
-            target.copy_from_slice(first);
+        while let Some(piece) = self.pieces.remove(&self.in_order()) {
+            self.ready.extend(piece);
         }
-        if let Some(target) = back.get_mut(at_back..at_back.saturating_add(second.len())) {
-            target.copy_from_slice(second);
+        fresh
+    }
+
+    fn keep(&mut self, start: u64, data: &[u8]) {
+        if start == self.in_order() {
+            return self.ready.extend(data);
+        }
+        let before = self.pieces.range_mut(..start).next_back();
+        match before.filter(|(at, piece)| end_of(**at, piece) == start) {
+            Some((_, piece)) => piece.extend_from_slice(data),
+            None => drop(self.pieces.insert(start, data.into())),
         }
     }
 
     /// Fills `out` with what is in order. `Some(0)` at the end of the stream,
     /// `None` if there is nothing now.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Option<usize> {
-        let available = index(self.read, self.in_order());
-        let count = available.min(out.len());
-        if available == 0 {
+        let count = self.ready.len().min(out.len());
+        if self.ready.is_empty() {
             let ended = self.end == Some(self.read);
             self.end_read |= ended;
             return ended.then_some(0);
         }
-        let taken = self.buffer.drain(..count.min(self.buffer.len()));
-        out.iter_mut()
-            .zip(taken)
-            .for_each(|(target, byte)| *target = byte);
-        let start = self.read;
-        self.read = start.saturating_add(count as u64);
-        self.arrived.remove(start..self.read);
+        let (front, back) = self.ready.as_slices();
+        let (to_front, to_back) = out.split_at_mut(count.min(front.len()));
+        to_front
+            .iter_mut()
+            .zip(front)
+            .for_each(|(to, from)| *to = *from);
+        to_back
+            .iter_mut()
+            .zip(back)
+            .for_each(|(to, from)| *to = *from);
+        self.ready.drain(..count);
+        self.read = self.read.saturating_add(count as u64);
         let unused = self.advertised.saturating_sub(self.read);
         if unused <= self.window / 2 && self.end.is_none() {
             self.update_due = true; // (F3)
@@ -149,7 +167,7 @@ impl RecvStream {
 
     /// Whether the application has read all that can still be read.
     pub(crate) fn is_drained(&self) -> bool {
-        self.in_order() == self.read && (self.end != Some(self.read) || self.end_read)
+        self.ready.is_empty() && (self.end != Some(self.read) || self.end_read)
     }
 
     /// Whether `read` would return something.
@@ -185,13 +203,17 @@ impl RecvStream {
 
     /// Frees everything: nobody will read any more.
     pub(crate) fn give_up(&mut self) {
-        self.buffer = VecDeque::new();
-        self.arrived = RangeSet::default();
+        self.ready = VecDeque::new();
+        self.pieces = BTreeMap::new();
         self.update_due = false;
     }
 }
 
 /// How far `to` is above `from`, as an index into a buffer.
+fn end_of(start: u64, data: &[u8]) -> u64 {
+    start.saturating_add(data.len() as u64)
+}
+
 fn index(from: u64, to: u64) -> usize {
     usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX)
 }
@@ -222,6 +244,14 @@ mod tests {
     }
 
     #[test]
+    fn only_what_arrived_takes_memory() {
+        let mut stream = RecvStream::new(1 << 40);
+        assert_eq!(stream.handle_data((1 << 40) - 1, b"x", false), Ok(1));
+        let kept: usize = stream.pieces.values().map(Vec::capacity).sum();
+        assert!(stream.ready.capacity() + kept < 1_000);
+    }
+
+    #[test]
     fn data_beyond_the_window_and_a_moving_end_are_violations() {
         let mut stream = RecvStream::new(4);
         let window = Unacceptable::Violation("data beyond the window (F1)");
@@ -243,7 +273,7 @@ mod tests {
         let full = Err(Unacceptable::NoRoom);
         assert_eq!(stream.handle_data(9_000, b"x", false), full);
         assert_eq!(stream.handle_data(0, b"abc", false), Ok(2));
-        assert_eq!(read_all(&mut stream, 9), b"abc");
+        assert_eq!(read_all(&mut stream, 9), b"abx"); // what came first stays
     }
 
     #[test]

@@ -152,16 +152,9 @@ impl SendStream {
         if chunk.fin && self.fin == Fin::InFlight {
             self.fin = Fin::Due;
         }
-        self.lost
-            .insert(self.base.max(chunk.range.start)..chunk.range.end);
-        for acked in self
-            .acked
-            .iter()
-            .skip_while(|acked| acked.end <= chunk.range.start)
-        {
-            if acked.start >= chunk.range.end {
-                break;
-            }
+        let range = self.base.max(chunk.range.start)..chunk.range.end;
+        self.lost.insert(range.clone());
+        for acked in self.acked.overlapping(range) {
             self.lost.remove(acked);
         }
     }

@@ -40,7 +40,7 @@ impl Connection {
         self.now = now;
         match self.phase {
             Phase::Connecting => self.lose(CloseReason::Lost(Lost::Refused)),
-            Phase::Open | Phase::Lingering { .. } => self.unreachable = true,
+            Phase::Open | Phase::Lingering { .. } => _ = self.unreachable_at.get_or_insert(now),
             Phase::Dead => {}
         }
     }
@@ -74,7 +74,7 @@ impl Connection {
         self.stats.packets_received = self.stats.packets_received.saturating_add(1);
         self.stats.bytes_received = self.stats.bytes_received.saturating_add(bytes as u64);
         self.last_received = now;
-        self.unreachable = false;
+        self.unreachable_at = None;
         if self.acks.is_duplicate(number) {
             self.stats.duplicates = self.stats.duplicates.saturating_add(1);
             if frames.iter().any(Frame::is_ack_eliciting) {
@@ -158,6 +158,9 @@ impl Connection {
         self.flight.timer_mut().handle_data_phase(); // (5.7-1); a clean sample, next, wins
         self.handle_handshake_acked(now, sample);
         self.trace_step(now, HandshakeStep::Settings);
+        if self.stats.timeouts > 1 {
+            self.congestion.handle_lost_handshake(); // (L10)
+        }
         self.handle_established(id, params);
         Ok(())
     }
@@ -179,12 +182,16 @@ impl Connection {
         self.congestion
             .handle_acked(bytes, acked.largest, self.window_full);
         if !acked.lost.is_empty() {
-            self.congestion
-                .handle_lost(acked.largest_lost, self.flight.next_number(), flight);
-            let packets = acked.lost.len();
-            self.stats.packets_lost = self.stats.packets_lost.saturating_add(packets as u64);
+            let next = self.flight.next_number();
+            self.retransmission_due |=
+                self.congestion
+                    .handle_lost(acked.largest_lost, next, flight);
+            let packets = acked.lost.len() as u64;
+            self.stats.packets_lost = self.stats.packets_lost.saturating_add(packets);
+        }
+        let packets = acked.overtaken;
+        if packets > 0 {
             self.stats.fast_retransmits = self.stats.fast_retransmits.saturating_add(1);
-            let packets = u32::try_from(packets).unwrap_or(u32::MAX);
             self.events
                 .trace(Trace::FastRetransmit { at: now, packets });
         }

@@ -64,7 +64,11 @@ impl Connection {
         };
         let by_timer = core::mem::take(&mut self.probe_due);
         let wants = self.wants_to_send();
-        let eliciting = by_timer || (wants.is_some() && !self.is_window_full(wants));
+        if self.flight.is_idle(now) {
+            self.congestion.handle_idle();
+        }
+        let passes = core::mem::take(&mut self.retransmission_due) || !self.is_window_full(wants);
+        let eliciting = by_timer || (wants.is_some() && passes);
         self.window_full = wants.is_some() && !eliciting;
         let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
         if !eliciting && !ack_due {
