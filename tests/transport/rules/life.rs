@@ -120,6 +120,49 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
     }
 }
 
+/// (K6)
+#[test]
+fn rule_rudp_k6_a_hint_counts_after_half_an_rto_of_age_and_a_whole_one_of_silence() {
+    // In ms after a lost write: when the hint comes, when the last other packet, when it ends.
+    for (case, hint, heard, lost_at) in [
+        ("a hint just before the expiry", 999, 0, 3_000),
+        ("a hint below half an RTO old", 501, 0, 3_000),
+        ("a hint half an RTO old", 500, 0, 1_000),
+        ("a hint one round trip after the write", 40, 0, 1_000),
+        ("a packet since the timer was armed", 40, 20, 3_000),
+    ] {
+        let (mut pair, client, _) = established();
+        pair.run_for(secs(1));
+        let start = pair.now;
+        pair.lets_pass = Box::new(|_, _, _| false);
+        pair.client.conn(client).write(b"x").unwrap();
+        if heard > 0 {
+            pair.run_until(start + ms(heard));
+            pair.inject(false, 50, vec![stream(0, b"y", false)]);
+        }
+        pair.run_until(start + ms(hint));
+        let endpoint = &mut pair.client.endpoint;
+        endpoint.handle_unreachable(pair.now, server_addr());
+        pair.run_until(start + ms(lost_at - 1));
+        assert!(pair.client.closed().is_empty(), "{case}: too early");
+        pair.run_until(start + ms(lost_at));
+        let refused = &CloseReason::Lost(Lost::Refused);
+        assert_eq!(pair.client.closed(), [refused], "{case}");
+    }
+
+    // Hints that keep coming do not make the first one younger.
+    let (mut pair, client, _) = established();
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.client.conn(client).write(b"x").unwrap();
+    for _ in 0..9 {
+        pair.run_for(ms(100));
+        let endpoint = &mut pair.client.endpoint;
+        endpoint.handle_unreachable(pair.now, server_addr());
+    }
+    pair.run_for(ms(100));
+    assert_eq!(pair.client.closed(), [&CloseReason::Lost(Lost::Refused)]);
+}
+
 /// (K8)
 #[test]
 fn rule_rudp_k8_who_breaks_the_protocol_is_told_which_rule() {

@@ -114,8 +114,7 @@ impl Connection {
                 .handle_timeout(next, flight, packet.by_timer);
         }
         self.trace_expiry(now, expiry, packet.map_or(now, |packet| packet.sent_at));
-        if self.unreachable {
-            // The hint, an RTO of silence, and nothing since: it was true (K6).
+        if self.is_refused(now, expiry.rto) {
             return self.lose(CloseReason::Lost(Lost::Refused));
         }
         self.probe_due = true;
@@ -127,6 +126,15 @@ impl Connection {
                 self.flight.give_up();
             }
         }
+    }
+
+    /// Whether an expiry after `rto` makes a hint the truth: the peer had the whole
+    /// RTO to say anything, and half of it to contradict the hint (K6).
+    fn is_refused(&self, now: Duration, rto: Duration) -> bool {
+        let half = rto.checked_div(2).unwrap_or_default();
+        let hint = self.unreachable_at;
+        hint.is_some_and(|hint| hint.saturating_add(half) <= now)
+            && self.last_received.saturating_add(rto) <= now
     }
 
     fn handle_hello_expiry(&mut self, now: Duration) {
