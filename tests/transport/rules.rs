@@ -19,7 +19,7 @@ mod wire;
 use core::ops::Range;
 use std::time::Duration;
 
-use pair::{Pair, clean, secs};
+use pair::{Pair, clean};
 use rudp_proto::wire::{Ack, Cookie, Frame, Packet, Params};
 use rudp_proto::{CloseReason, Config, Lost};
 
@@ -30,6 +30,12 @@ pub(crate) const TRACED: Config = Config {
 pub(crate) const NO_KEEPALIVE: Config = Config {
     keepalive: None,
     ..Config::DEFAULT
+};
+
+pub(crate) const PARAMS: Params = Params {
+    receive_window: 100_000,
+    idle_timeout: Duration::from_secs(60),
+    reset_token: [9; 16],
 };
 
 pub(crate) fn encoded(packet: &Packet<'_>) -> Vec<u8> {
@@ -82,15 +88,9 @@ pub(crate) fn established() -> (Pair, rudp_proto::Handle, rudp_proto::Handle) {
 }
 
 pub(crate) fn hello(client_id: u64, cookie: Option<Cookie>) -> Packet<'static> {
-    let idle_timeout = secs(60);
-    let params = Params {
-        receive_window: 100_000,
-        idle_timeout,
-        reset_token: [9; 16],
-    };
     Packet::Hello {
         client_id,
-        params,
+        params: PARAMS,
         cookie,
     }
 }

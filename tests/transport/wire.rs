@@ -53,7 +53,8 @@ fn varint() -> impl Strategy<Value = u64> {
 }
 
 fn params() -> impl Strategy<Value = Params> {
-    (varint(), varint(), any::<[u8; 16]>()).prop_map(|(receive_window, idle_ms, reset_token)| {
+    let idle_ms = varint().prop_map(|ms| ms.max(1_000)); // (K2)
+    (varint(), idle_ms, any::<[u8; 16]>()).prop_map(|(receive_window, idle_ms, reset_token)| {
         let idle_timeout = Duration::from_millis(idle_ms);
         Params {
             receive_window,

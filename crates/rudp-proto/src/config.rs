@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::wire::MAX_DATAGRAM;
+use crate::wire::{MAX_DATAGRAM, MIN_IDLE_TIMEOUT};
 
 /// Settings of an [`Endpoint`](crate::Endpoint) and all its connections.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct Config {
     /// none (K1).
     pub keepalive: Option<Duration>,
     /// Time without a datagram from the peer after which the connection is lost,
-    /// the handshake included; default 60 s. The smaller value of both peers
-    /// counts (K2).
+    /// the handshake included; default 60 s, at least 1 s. The smaller value of
+    /// both peers counts (K2).
     pub idle_timeout: Duration,
     /// Whether connections report [`Event::Trace`](crate::Event::Trace); default no.
     pub trace: bool,
@@ -59,7 +59,7 @@ impl Config {
         if self.max_ack_delay >= self.rto.min_rto.max(self.rto.granularity) {
             return Err(ConfigError::AckDelay(self.max_ack_delay));
         }
-        if self.idle_timeout < Duration::from_millis(1) {
+        if self.idle_timeout < MIN_IDLE_TIMEOUT {
             return Err(ConfigError::IdleTimeout(self.idle_timeout));
         }
         match self.keepalive {
@@ -106,7 +106,7 @@ pub enum ConfigError {
     BufferTooSmall(usize),
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay(Duration),
-    /// `idle_timeout` is below one millisecond, the unit on the wire (K2).
+    /// `idle_timeout` is below one second (K2).
     IdleTimeout(Duration),
     /// `keepalive` is zero or not shorter than `idle_timeout` (K1).
     Keepalive(Duration),
@@ -128,7 +128,10 @@ impl fmt::Display for ConfigError {
                 )
             }
             Self::IdleTimeout(timeout) => {
-                write!(f, "idle_timeout {timeout:?} is below 1 ms (K2)")
+                write!(
+                    f,
+                    "idle_timeout {timeout:?} is below {MIN_IDLE_TIMEOUT:?} (K2)"
+                )
             }
             Self::Keepalive(every) => write!(
                 f,

@@ -175,10 +175,7 @@ impl Connection {
         self.remote = Some(Remote { id, params });
         self.phase = Phase::Open;
         self.send.handle_limit(params.receive_window);
-        self.idle_timeout = self
-            .idle_timeout
-            .min(params.idle_timeout)
-            .max(Duration::from_millis(1)); // (K2)
+        self.idle_timeout = self.idle_timeout.min(params.idle_timeout); // (K2)
         let half = self.idle_timeout.checked_div(2).unwrap_or_default();
         self.keepalive = self.keepalive.map(|every| every.min(half)); // (K1)
         self.events.connected = true;

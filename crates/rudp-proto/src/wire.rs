@@ -26,6 +26,9 @@ pub const HELLO_LEN: usize = 96;
 /// The length of a stateless reset, in bytes; only a longer datagram provokes
 /// one (K5).
 pub const RESET_LEN: usize = HEADER_LEN + TOKEN_LEN + CHECKSUM_LEN;
+/// The smallest idle timeout: half of it is the least time between two PINGs, at
+/// the other side too (K2).
+pub const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) const CHECKSUM_LEN: usize = 4;
 const HEADER_LEN: usize = 10;
@@ -48,7 +51,8 @@ pub struct Params {
     /// Stream bytes the sender of these parameters takes before any MAX_DATA;
     /// at most [`MAX_VARINT`] (F1).
     pub receive_window: u64,
-    /// Its idle timeout, whole milliseconds on the wire (K2).
+    /// Its idle timeout, whole milliseconds on the wire; at least
+    /// [`MIN_IDLE_TIMEOUT`] (K2).
     pub idle_timeout: Duration,
     /// The token that a stateless reset for its connection id carries (K5).
     pub reset_token: ResetToken,
@@ -308,11 +312,15 @@ fn put_params(out: &mut Vec<u8>, params: &Params) {
 }
 
 fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
-    Ok(Params {
+    let params = Params {
         receive_window: take_varint(body)?,
         idle_timeout: Duration::from_millis(take_varint(body)?),
         reset_token: take_array(body)?,
-    })
+    };
+    if params.idle_timeout < MIN_IDLE_TIMEOUT {
+        return Err(DecodeError::Field("an idle timeout below one second")); // (K2)
+    }
+    Ok(params)
 }
 
 fn put_cookie(out: &mut Vec<u8>, cookie: &Cookie) {

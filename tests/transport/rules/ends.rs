@@ -4,7 +4,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
 use rudp_proto::{CloseReason, Config, Endpoint, Event, Lost, Secrets, WriteError};
 
-use crate::pair::{Host, Pair, clean, client_addr, endpoint, ms, pattern, secs, server_addr};
+use crate::pair::{Host, Pair, clean, client_addr, endpoint, ms, pattern, secs};
 use crate::{NO_KEEPALIVE, ack, data, established, has, stream};
 
 /// (K3)

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use rudp_proto::wire::{Frame, Packet, unreachable_notice};
+use rudp_proto::wire::{Frame, Packet, Params, unreachable_notice};
 use rudp_proto::{
     CloseReason, Config, ConfigError, Endpoint, Event, HandshakeStep, Lost, Secrets, Trace,
     VIOLATION_CODE,
 };
 
 use crate::pair::{Pair, clean, client_addr, endpoint, ms, secs, server_addr};
-use crate::{NO_KEEPALIVE, TRACED, ack, encoded, established, hello, stream};
+use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, encoded, established, hello, stream};
 
 /// (K1)
 #[test]
@@ -71,6 +71,48 @@ fn rule_rudp_k2_the_smaller_idle_timeout_of_both_ends_a_silent_connection() {
     );
     assert_eq!(closed[1], (start + secs(60), timed_out));
     assert_eq!(pair.next(), None);
+}
+
+/// (K2)
+#[test]
+fn rule_rudp_k2_an_idle_timeout_is_one_second_or_more() {
+    for (idle_ms, good) in [(1_000, true), (999, false), (2, false), (0, false)] {
+        let idle_timeout = ms(idle_ms);
+        let secrets = Secrets {
+            reset_key: [1; 32],
+            seed: [1; 32],
+        };
+        let config = Config {
+            idle_timeout,
+            ..NO_KEEPALIVE
+        };
+        let refused = Endpoint::new(config, secrets).err();
+        assert_eq!(
+            refused,
+            (!good).then_some(ConfigError::IdleTimeout(idle_timeout))
+        );
+
+        // In a Hello, and in the SETTINGS.
+        let mut server = endpoint(Config::DEFAULT, 2);
+        server.listen(true);
+        let params = Params {
+            idle_timeout,
+            ..PARAMS
+        };
+        let hello = Packet::Hello {
+            client_id: 5,
+            params,
+            cookie: None,
+        };
+        server.handle_datagram(secs(0), client_addr(), &encoded(&hello));
+        let settings = Frame::Settings {
+            connection_id: 6,
+            params,
+        };
+        server.handle_datagram(secs(0), client_addr(), &data(vec![settings]));
+        let malformed = if good { 0 } else { 2 };
+        assert_eq!(server.stats().malformed, malformed, "{idle_ms} ms");
+    }
 }
 
 /// (K6)
