@@ -1,6 +1,6 @@
 //! What a link did so far.
 
-use core::fmt;
+use core::{fmt, ops::AddAssign};
 
 /// What a [`Link`](crate::Link) did so far, in packets where nothing else is said.
 ///
@@ -43,6 +43,40 @@ impl Counters {
     }
 }
 
+/// Field by field, for the sum of several links; a count stays at its maximum.
+impl AddAssign for Counters {
+    fn add_assign(&mut self, more: Self) {
+        let Self {
+            entered,
+            entered_bytes,
+            delivered,
+            delivered_bytes,
+            lost_random,
+            lost_burst,
+            lost_blackout,
+            lost_queue,
+            duplicated,
+            corrupted,
+            reordered,
+        } = self; // by name, so that no field is forgotten
+        for (count, more) in [
+            (entered, more.entered),
+            (entered_bytes, more.entered_bytes),
+            (delivered, more.delivered),
+            (delivered_bytes, more.delivered_bytes),
+            (lost_random, more.lost_random),
+            (lost_burst, more.lost_burst),
+            (lost_blackout, more.lost_blackout),
+            (lost_queue, more.lost_queue),
+            (duplicated, more.duplicated),
+            (corrupted, more.corrupted),
+            (reordered, more.reordered),
+        ] {
+            *count = count.saturating_add(more);
+        }
+    }
+}
+
 impl fmt::Display for Counters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -68,4 +102,60 @@ impl fmt::Display for Counters {
 /// Adds to a count that stays at its maximum.
 pub(crate) fn add(count: &mut u64, more: usize) {
     *count = count.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A different number in each field.
+    const ONE: Counters = Counters {
+        entered: 1,
+        entered_bytes: 2,
+        delivered: 3,
+        delivered_bytes: 4,
+        lost_random: 5,
+        lost_burst: 6,
+        lost_blackout: 7,
+        lost_queue: 8,
+        duplicated: 9,
+        corrupted: 10,
+        reordered: 11,
+    };
+
+    #[test]
+    fn every_count_is_added_to_its_own() {
+        let mut total = Counters::default();
+        total += ONE;
+        assert_eq!(total, ONE);
+        total += ONE;
+        let twice = Counters {
+            entered: 2,
+            entered_bytes: 4,
+            delivered: 6,
+            delivered_bytes: 8,
+            lost_random: 10,
+            lost_burst: 12,
+            lost_blackout: 14,
+            lost_queue: 16,
+            duplicated: 18,
+            corrupted: 20,
+            reordered: 22,
+        };
+        assert_eq!(total, twice);
+    }
+
+    #[test]
+    fn a_sum_stays_at_its_maximum() {
+        let full = Counters {
+            entered: u64::MAX - 1,
+            reordered: u64::MAX,
+            ..ONE
+        };
+        let mut total = ONE;
+        total += full;
+        assert_eq!((total.entered, total.reordered), (u64::MAX, u64::MAX));
+        total += ONE;
+        assert_eq!((total.entered, total.reordered), (u64::MAX, u64::MAX));
+    }
 }

@@ -68,7 +68,7 @@ impl Driver {
         let received = self.receive(&mut state, now);
         state.core.handle_timeout(now);
         let sent = self.transmit(&mut state, now);
-        let news = shared.dispatch(&mut state);
+        let deferred = shared.dispatch(&mut state);
         let deadline = state.core.poll_timeout();
         let idle = state.is_empty() && deadline.is_none() && sent == Left::Nothing;
         drop(state);
@@ -76,10 +76,11 @@ impl Driver {
         shared
             .idle
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
-        news.accepted
+        deferred
+            .accepted
             .into_iter()
             .for_each(|connection| shared.accept(connection));
-        for (handle, trace) in news.traces {
+        for (handle, trace) in deferred.traces {
             tracing::trace!(?handle, ?trace);
             if let Some(sink) = &self.on_trace {
                 sink(handle, trace);
@@ -148,7 +149,7 @@ impl Driver {
     /// end of the socket.
     fn handle_error(&self, state: &mut State, now: Duration, error: &io::Error) {
         match self.peer {
-            Some(peer) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Some(peer) if socket::is_unreachable(error) => {
                 state.core.handle_unreachable(now, peer);
             }
             _ => tracing::debug!(%error, "socket"),

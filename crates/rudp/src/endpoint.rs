@@ -22,7 +22,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Settings of an [`Endpoint`].
 #[derive(Clone)]
-pub struct Options {
+pub struct EndpointOptions {
     /// Settings of the transport; default [`Config::DEFAULT`]. `trace` is
     /// overridden: it is on if there is an `on_trace`.
     pub config: Config,
@@ -39,7 +39,7 @@ pub struct Options {
     pub on_trace: Option<TraceSink>,
 }
 
-impl Default for Options {
+impl Default for EndpointOptions {
     fn default() -> Self {
         Self {
             config: Config::DEFAULT,
@@ -51,9 +51,9 @@ impl Default for Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for EndpointOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("EndpointOptions")
             .field("config", &self.config)
             .field("socket_buffer", &self.socket_buffer)
             .finish_non_exhaustive()
@@ -99,7 +99,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// Those of the socket, and `InvalidInput` for a bad `config`.
-    pub fn bind(local: SocketAddr, options: Options) -> io::Result<Self> {
+    pub fn bind(local: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
         let endpoint = Self::start(socket::bind(local, options.socket_buffer)?, None, options)?;
         endpoint.shared.lock().core.listen(true);
         Ok(endpoint)
@@ -112,7 +112,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// Those of the socket, and `InvalidInput` for a bad `config`.
-    pub fn client_to(server: SocketAddr, options: Options) -> io::Result<Self> {
+    pub fn client_to(server: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
         Self::start(
             socket::connect(server, options.socket_buffer)?,
             Some(server),
@@ -120,7 +120,11 @@ impl Endpoint {
         )
     }
 
-    fn start(socket: UdpSocket, peer: Option<SocketAddr>, options: Options) -> io::Result<Self> {
+    fn start(
+        socket: UdpSocket,
+        peer: Option<SocketAddr>,
+        options: EndpointOptions,
+    ) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let secrets = Secrets {
             reset_key: options.reset_key,

@@ -16,12 +16,12 @@
 //! - The program `rudp`: `recv`, `send`, `relay` and `demo`.
 //!
 //! ```
-//! # use {rudp::{Endpoint, Options}, tokio::io::AsyncReadExt};
+//! # use {rudp::{Endpoint, EndpointOptions}, tokio::io::AsyncReadExt};
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Endpoint::bind("127.0.0.1:0".parse()?, Options::default())?;
+//! let server = Endpoint::bind("127.0.0.1:0".parse()?, EndpointOptions::default())?;
 //! let address = server.local_addr();
 //! let client = tokio::spawn(async move {
-//!     let client = Endpoint::client_to(address, Options::default())?;
+//!     let client = Endpoint::client_to(address, EndpointOptions::default())?;
 //!     let connection = client.connect(address).await?;
 //!     connection.write_all(b"hello").await?;
 //!     connection.close(0, "").await; // everything has arrived
@@ -46,15 +46,19 @@ pub mod relay;
 mod sender;
 mod socket;
 mod state;
-pub mod storage;
+mod storage;
 
 pub use clock::Clock;
 pub use connection::Connection;
-pub use endpoint::{ConnectError, Endpoint, Options};
-pub use receiver::{Observer, ReceiveEvent, Receiver, Receiving};
+pub use endpoint::{ConnectError, Endpoint, EndpointOptions};
+pub use receiver::{ReceiveEvent, Receiver, Receiving};
 pub use rudp_proto::{CloseReason, EndpointStats, Handle, HandshakeStep, Lost, Stats, Trace};
 pub use sender::{
     Attempt, Delivered, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
 };
 pub use state::TraceSink;
-pub use storage::{FileName, Folder};
+pub use storage::{FileName, Folder, FolderError, NameError};
+
+/// Takes events as they happen; called from the tasks that make them, so it
+/// should be quick.
+pub type Observer<E> = std::sync::Arc<dyn Fn(E) + Send + Sync>;

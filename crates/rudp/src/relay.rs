@@ -269,7 +269,7 @@ impl Flows {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An earlier answer found its client gone: that is the client's affair.
-                Err(error) if flow::is_unreachable(&error) => {}
+                Err(error) if socket::is_unreachable(&error) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -42,6 +42,12 @@ pub(crate) fn try_recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usiz
     }
 }
 
+/// Whether an error says that nobody listens at the peer's port (Windows calls it "reset").
+pub(crate) fn is_unreachable(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionRefused | ConnectionReset)
+}
+
 fn open(local: SocketAddr, peer: Option<SocketAddr>, buffer: usize) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_recv_buffer_size(buffer)?;

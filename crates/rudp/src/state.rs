@@ -31,7 +31,7 @@ pub(crate) struct State {
 
 /// What is to be passed on once the state is no longer locked.
 #[derive(Default)]
-pub(crate) struct News {
+pub(crate) struct Deferred {
     pub(crate) accepted: Vec<Connection>,
     pub(crate) traces: Vec<(Handle, Trace)>,
 }
@@ -104,8 +104,8 @@ impl Shared {
         Connection::new(self.clone(), handle, follow)
     }
 
-    /// Wakes whom the core's events concern, and returns the news among them.
-    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> News {
+    /// Wakes whom the core's events concern, and returns what must wait until the lock is gone.
+    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> Deferred {
         for (&handle, slot) in &mut state.slots {
             let Some(connection) = state.core.connection(handle) else {
                 continue;
@@ -115,26 +115,27 @@ impl Shared {
                 slot.acknowledged.drain(..).for_each(Waker::wake);
             }
         }
-        let mut news = News::default();
+        let mut deferred = Deferred::default();
         while let Some((handle, event)) = state.core.poll_event() {
             match event {
                 Event::Connected if state.slots.contains_key(&handle) => {
                     state.with(handle, |slot| _ = slot.phase.send_replace(Phase::Connected));
                 }
                 Event::Connected => {
-                    news.accepted
+                    deferred
+                        .accepted
                         .push(self.open(state, handle, Phase::Connected));
                 }
                 Event::Readable => state.with(handle, |slot| wake(&mut slot.reader)),
                 Event::Writable => state.with(handle, |slot| wake(&mut slot.writer)),
-                Event::Trace(trace) => news.traces.push((handle, trace)),
+                Event::Trace(trace) => deferred.traces.push((handle, trace)),
                 Event::Closed(reason) => {
                     tracing::debug!(?handle, %reason, "closed");
                     state.close(handle, reason);
                 }
             }
         }
-        news
+        deferred
     }
 
     /// Hands an accepted connection to the application. If the endpoint takes

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rudp::{Clock, CloseReason, ConnectError, Connection, Endpoint, Lost, Options, Trace};
+use rudp::{Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Trace};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::timeout,
@@ -25,11 +25,11 @@ fn any() -> SocketAddr {
 
 /// An endpoint for any number of peers.
 fn endpoint() -> Endpoint {
-    Endpoint::bind(any(), Options::default()).expect("a socket")
+    Endpoint::bind(any(), EndpointOptions::default()).expect("a socket")
 }
 
 fn client_to(server: SocketAddr) -> Endpoint {
-    Endpoint::client_to(server, Options::default()).expect("a socket")
+    Endpoint::client_to(server, EndpointOptions::default()).expect("a socket")
 }
 
 async fn pair(server: &Endpoint, client: &Endpoint) -> (Connection, Connection) {
@@ -131,7 +131,7 @@ async fn a_closed_port_refuses_at_once() {
 async fn an_abandoned_connect_leaves_nothing_behind() {
     let silent = std::net::UdpSocket::bind(any()).expect("a socket");
     let address = silent.local_addr().expect("bound");
-    let mut options = Options::default();
+    let mut options = EndpointOptions::default();
     options.config.max_connections = 1;
     let client = Endpoint::client_to(address, options).expect("a socket");
     for _ in 0..3 {
@@ -155,9 +155,9 @@ async fn connect_starts(client: &Endpoint, silent: SocketAddr) -> Result<(), Con
 
 #[tokio::test]
 async fn a_server_that_comes_back_with_its_key_resets_the_connections_of_its_former_life() {
-    let options = || Options {
+    let options = || EndpointOptions {
         reset_key: [7; 32],
-        ..Options::default()
+        ..EndpointOptions::default()
     };
     let server = Endpoint::bind(any(), options()).expect("a socket");
     let address = server.local_addr();
@@ -213,11 +213,11 @@ async fn connections_that_nobody_accepts_end_with_their_endpoint() {
 async fn traces_tell_of_the_handshake_and_of_samples() {
     let traces = Arc::new(Mutex::new(Vec::new()));
     let sink = traces.clone();
-    let options = Options {
+    let options = EndpointOptions {
         on_trace: Some(Arc::new(move |_, trace| {
             sink.lock().expect("unpoisoned").push(trace)
         })),
-        ..Options::default()
+        ..EndpointOptions::default()
     };
     let server = endpoint();
     let client = Endpoint::client_to(server.local_addr(), options).expect("a socket");

@@ -7,7 +7,7 @@ use std::{
 
 use netsim::{Link, LinkConfig, Probability};
 use rudp::{
-    Clock, CloseReason, ConnectError, Endpoint, Lost, Options,
+    Clock, CloseReason, ConnectError, Endpoint, EndpointOptions, Lost,
     relay::{Relay, RelayConfig, RelayControl, RelayCounters},
 };
 use tokio::{
@@ -159,7 +159,8 @@ async fn a_closed_port_is_told_to_the_client() {
     };
     let relay = Running::start(target, config);
 
-    let client = Endpoint::client_to(relay.address, Options::default()).expect("a free port");
+    let client =
+        Endpoint::client_to(relay.address, EndpointOptions::default()).expect("a free port");
     let connected = timeout(LONG, client.connect(relay.address)).await;
 
     let refused = ConnectError::Closed(CloseReason::Lost(Lost::Refused));

@@ -1,11 +1,11 @@
 //! `rudp demo`.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use rudp::demo::{self, DemoError, Finding, Line, Options, Record};
 use serde_json::{Value, json};
 
-use super::{Exit, print, print_error, us};
+use super::{Exit, attempt, interrupted, print, print_error, totals, us};
 
 /// What `rudp demo` takes.
 #[derive(clap::Args, Clone, Debug)]
@@ -48,13 +48,7 @@ impl Args {
                 print(json!({ "event": "line", "at_us": us(at), "actor": actor, "text": text }));
             }
         };
-        let stop = async {
-            // Without a signal handler Ctrl-C ends the process by itself.
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending().await
-            }
-        };
-        let record = match demo::perform(options, tell, stop).await {
+        let record = match demo::perform(options, tell, interrupted()).await {
             Ok(record) => record,
             Err(error) => {
                 print_error(json, &error);
@@ -116,55 +110,31 @@ fn print_end(record: &Record, findings: &[Finding]) {
 }
 
 fn as_json(record: &Record, findings: &[Finding]) -> Value {
-    let maybe = |span: Option<Duration>| span.map_or(Value::Null, us);
-    let attempts = record.attempts.iter().map(|ended| {
-        let attempt = &ended.attempt;
-        json!({
-            "attempt": attempt.number,
-            "started_at_us": us(attempt.started_at),
-            "planned_us": maybe(attempt.planned),
-            "actual_us": maybe(attempt.actual),
-            "outcome": attempt.outcome.to_string(),
-        })
-    });
+    let attempts = record.attempts.iter().map(|ended| attempt(&ended.attempt));
     let expiries = record.expiries.iter().map(|expiry| {
         json!({
             "at_us": us(expiry.at),
             "rto_us": us(expiry.rto),
             "next_rto_us": us(expiry.next_rto),
             "in_a_row": expiry.in_a_row,
-            "last_sent_us": us(expiry.last_sent),
+            "last_sent_at_us": us(expiry.last_sent),
         })
     });
     let findings = findings.iter().map(
         |finding| json!({ "holds": finding.holds, "hard": finding.hard, "text": finding.text }),
     );
-    let totals = record.report.as_ref().map(|report| {
-        let totals = &report.totals;
-        let (min, max) = totals.rto.unzip();
-        json!({
-            "elapsed_us": us(report.elapsed),
-            "samples": totals.samples,
-            "srtt_us": maybe(totals.srtt),
-            "rto_min_us": maybe(min),
-            "rto_max_us": maybe(max),
-            "timeouts": totals.timeouts,
-            "fast_retransmits": totals.fast_retransmits,
-            "packets_sent": totals.packets_sent,
-            "packets_lost": totals.packets_lost,
-            "bytes_sent": totals.bytes_sent,
-            "attempts": report.attempts,
-            "connections": report.connections,
-        })
-    });
+    let report = record.report.as_ref();
+    let hash = record.hashes.map(|(_, received)| received);
     json!({
         "event": "end",
         "file": record.name,
-        "length": record.length,
+        "bytes": record.length,
         "seed": record.seed,
-        "hash": record.hashes.map(|(_, received)| received.to_hex().to_string()),
-        "totals": totals,
+        "elapsed_us": report.map(|report| us(report.elapsed)),
+        "blake3": hash.map(|hash| hash.to_string()),
+        "connections": report.map(|report| report.connections),
         "attempts": attempts.collect::<Vec<_>>(),
+        "totals": report.map(|report| totals(&report.totals)),
         "expiries": expiries.collect::<Vec<_>>(),
         "findings": findings.collect::<Vec<_>>(),
     })

@@ -9,8 +9,11 @@ mod units;
 use std::{
     fmt::Display,
     io::{Write, stderr, stdout},
+    net::SocketAddr,
 };
 
+use anyhow::Context;
+use rudp::{Attempt, Totals};
 use serde_json::{Value, json};
 
 /// How the program ends, for scripts. Wrong usage is 2, as clap has it.
@@ -64,7 +67,52 @@ fn print_error(json: bool, error: impl Display) {
     }
 }
 
+/// Waits for Ctrl-C. Where it cannot be caught, it ends the process by itself.
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Finds the address that the user means, such as `example.org:4433`.
+async fn resolve(address: &str) -> anyhow::Result<SocketAddr> {
+    let mut found = tokio::net::lookup_host(address)
+        .await
+        .with_context(|| address.to_owned())?;
+    found
+        .next()
+        .with_context(|| format!("{address}: no address"))
+}
+
 /// A span in microseconds, for JSON.
 fn us(span: std::time::Duration) -> Value {
     json!(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// An attempt to connect, for JSON.
+fn attempt(attempt: &Attempt) -> Value {
+    json!({
+        "number": attempt.number,
+        "started_at_us": us(attempt.started_at),
+        "planned_delay_us": attempt.planned.map(us),
+        "actual_delay_us": attempt.actual.map(us),
+        "outcome": attempt.outcome.to_string(),
+    })
+}
+
+/// What the connections of a sender counted, for JSON.
+fn totals(totals: &Totals) -> Value {
+    let (rto_min, rto_max) = totals.rto.unzip();
+    json!({
+        "samples": totals.samples,
+        "srtt_us": totals.srtt.map(us),
+        "rto_min_us": rto_min.map(us),
+        "rto_max_us": rto_max.map(us),
+        "timeouts": totals.timeouts,
+        "fast_retransmits": totals.fast_retransmits,
+        "packets_sent": totals.packets_sent,
+        "packets_lost": totals.packets_lost,
+        "bytes_sent": totals.bytes_sent,
+        "bytes_received": totals.bytes_received,
+    })
 }

@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Exit, print};
-use rudp::{FileName, Folder, Handle, Options, ReceiveEvent, Receiver, Receiving};
+use super::{Exit, interrupted, print};
+use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Receiving};
 
 /// What `rudp recv` takes.
 #[derive(clap::Args, Clone, Debug)]
@@ -41,8 +41,8 @@ impl Args {
             names: Mutex::default(),
         };
         let observe = Arc::new(move |event| log.handle(event));
-        let receiver =
-            Receiver::start(folder, self.listen, Options::default(), observe).map_err(|error| {
+        let receiver = Receiver::start(folder, self.listen, EndpointOptions::default(), observe)
+            .map_err(|error| {
                 anyhow::Error::new(error).context(format!("cannot listen on {}", self.listen))
             })?;
         let listen = receiver.local_addr();
@@ -51,7 +51,7 @@ impl Args {
         } else {
             print(format_args!("listening on {listen}"));
         }
-        tokio::signal::ctrl_c().await?;
+        interrupted().await;
         receiver.shutdown().await;
         Ok(())
     }

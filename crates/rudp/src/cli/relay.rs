@@ -10,7 +10,7 @@ use rudp::{
 };
 use serde_json::{Value, json};
 
-use super::{Exit, print, units};
+use super::{Exit, interrupted, print, resolve, units};
 
 /// What `rudp relay` takes. Every setting holds for each direction: `--delay 40ms` makes a round
 /// trip of 80 ms.
@@ -19,9 +19,9 @@ pub(crate) struct Args {
     /// Where clients send to; port 0 is any free one, and the address is printed first
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Where to relay to
+    /// Where to relay to, such as example.org:4433
     #[arg(long, value_name = "ADDR")]
-    to: SocketAddr,
+    to: String,
     /// Share of datagrams lost, such as 5%
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     loss: Probability,
@@ -64,6 +64,7 @@ impl Args {
     }
 
     async fn relay(self) -> anyhow::Result<()> {
+        let to = resolve(&self.to).await?;
         let seed = self.seed.unwrap_or_else(rand::random);
         let link = self.link();
         let config = RelayConfig {
@@ -72,24 +73,21 @@ impl Args {
             seed,
             ..RelayConfig::default()
         };
-        let relay = Relay::bind(self.listen, self.to, config, Clock::start())
-            .with_context(|| format!("relay from {} to {}", self.listen, self.to))?;
+        let relay = Relay::bind(self.listen, to, config, Clock::start())
+            .with_context(|| format!("relay from {} to {to}", self.listen))?;
         let listen = relay.local_addr()?;
         if self.json {
-            let ready =
-                json!({ "event": "listening", "listen": listen, "to": self.to, "seed": seed });
-            print(ready);
+            print(json!({ "event": "listening", "listen": listen, "to": to, "seed": seed }));
         } else {
-            println!(
-                "listening on {listen}, relaying to {}, seed {seed}",
-                self.to
-            );
+            print(format_args!(
+                "listening on {listen}, relaying to {to}, seed {seed}"
+            ));
         }
 
         let control = relay.control();
         tokio::select! {
             failed = relay.run() => match failed? {},
-            interrupted = tokio::signal::ctrl_c() => interrupted?,
+            () = interrupted() => {}
         }
         let counters = control.counters();
         if self.json {
@@ -124,6 +122,7 @@ fn as_json(counters: &RelayCounters) -> Value {
             "delivered": link.delivered,
             "delivered_bytes": link.delivered_bytes,
             "lost_random": link.lost_random,
+            "lost_burst": link.lost_burst,
             "lost_blackout": link.lost_blackout,
             "lost_queue": link.lost_queue,
             "duplicated": link.duplicated,

@@ -9,12 +9,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context;
 use grpc_backoff::Outcome;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{Exit, print, print_error, units, us};
+use super::{Exit, attempt, interrupted, print, print_error, resolve, totals, units, us};
 use rudp::{
     Attempt, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,
 };
@@ -73,24 +72,10 @@ impl Args {
         let display = Arc::new(Display::new(file, self.json));
         let observer = display.clone();
         let observe = Arc::new(move |event| observer.handle(event));
-        let interrupted = async {
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending().await // it cannot be caught, so it just kills
-            }
-        };
-        let result = send(server, file, options, observe, interrupted).await;
+        let result = send(server, file, options, observe, interrupted()).await;
         display.finish(file, &result);
         result.as_ref().map_or_else(exit_for, |_| Exit::Ok)
     }
-}
-
-async fn resolve(server: &str) -> anyhow::Result<SocketAddr> {
-    let mut found = tokio::net::lookup_host(server)
-        .await
-        .with_context(|| server.to_owned())?;
-    found
-        .next()
-        .with_context(|| format!("{server}: no address"))
 }
 
 fn exit_for(error: &SendError) -> Exit {
@@ -143,9 +128,8 @@ impl Display {
             Sending::Attempt(attempt) => {
                 if attempt.outcome != Outcome::Connected {
                     self.note(format_args!(
-                        "attempt {}: {}",
-                        attempt.number + 1,
-                        attempt.outcome
+                        "attempt #{}: {}",
+                        attempt.number, attempt.outcome
                     ));
                 }
                 self.attempts
@@ -192,7 +176,7 @@ impl Display {
                 "file": file.to_string_lossy(),
                 "error": error.to_string(),
                 "exit": exit_for(error) as u8,
-                "attempts": attempts_as_json(&attempts),
+                "attempts": attempts.iter().map(attempt).collect::<Vec<_>>(),
             })),
             Err(error) => print_error(false, format_args!("{}: {error}", file.display())),
         }
@@ -226,39 +210,18 @@ fn report_as_json(report: &Report, resumed_from: u64, attempts: &[Attempt]) -> V
         delivered,
         elapsed,
         connections,
-        totals,
         ..
     } = report;
     json!({
         "event": "sent",
         "file": name,
         "bytes": length,
-        "seconds": elapsed.as_secs_f64(),
+        "elapsed_us": us(*elapsed),
         "blake3": delivered.hash.to_string(),
         "already_there": delivered.already_there,
         "resumed_from": resumed_from,
         "connections": connections,
-        "attempts": attempts_as_json(attempts),
-        "samples": totals.samples,
-        "srtt_us": totals.srtt.map(us),
-        "rto_min_us": totals.rto.map(|(min, _)| us(min)),
-        "rto_max_us": totals.rto.map(|(_, max)| us(max)),
-        "timeouts": totals.timeouts,
-        "fast_retransmits": totals.fast_retransmits,
-        "packets_sent": totals.packets_sent,
-        "packets_lost": totals.packets_lost,
-        "bytes_on_wire": totals.bytes_sent,
+        "attempts": attempts.iter().map(attempt).collect::<Vec<_>>(),
+        "totals": totals(&report.totals),
     })
-}
-
-fn attempts_as_json(attempts: &[Attempt]) -> Value {
-    let attempt = |attempt: &Attempt| {
-        json!({
-            "number": attempt.number,
-            "planned_delay_us": attempt.planned.map(us),
-            "actual_delay_us": attempt.actual.map(us),
-            "outcome": attempt.outcome.to_string(),
-        })
-    };
-    attempts.iter().map(attempt).collect()
 }

@@ -5,7 +5,7 @@ use std::{fmt::Write, time::Duration};
 use super::{
     Ended, Expiry, Record,
     plot::Plot,
-    words::{count, span, trimmed},
+    words::{count, seconds, span, trimmed},
 };
 
 /// Round trips, SRTT, RTO, expiries and attempts over the whole play.
@@ -220,8 +220,4 @@ pub(super) fn expired(expiry: &Expiry) -> String {
 
 pub(super) fn x(span: Duration) -> f64 {
     span.as_secs_f64()
-}
-
-pub(super) fn seconds(span: Duration) -> String {
-    format!("{} s", trimmed(span.as_secs_f64(), 2))
 }

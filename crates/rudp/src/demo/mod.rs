@@ -29,7 +29,7 @@ pub use scenes::{Network, SCRIPT, Scene};
 pub use table::{Table, attempts, summary};
 pub use timeline::Line;
 
-use crate::{Clock, Report, SendError, storage::FolderError};
+use crate::{Clock, FolderError, Report, SendError};
 use record::News;
 use scenes::Opening;
 use stage::{Files, STALL, Stage};

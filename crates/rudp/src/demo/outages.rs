@@ -7,9 +7,9 @@ use grpc_backoff::Outcome;
 use super::{
     Ended, Record,
     check::window,
-    figures::{attempted, expired, seconds, section, x},
+    figures::{attempted, expired, section, x},
     plot::Plot,
-    words::span,
+    words::{seconds, span},
 };
 
 /// The dark, from the last send on.

@@ -17,7 +17,7 @@ use super::{
     scenes::{Network, Opening, Weather},
 };
 use crate::{
-    Clock, Folder, Options, Receiver, Report, SendError, SendOptions,
+    Clock, EndpointOptions, Folder, Receiver, Report, SendError, SendOptions,
     blocking::blocking,
     relay::{Relay, RelayConfig, RelayControl},
     send,
@@ -231,10 +231,10 @@ impl Drop for Stage {
     }
 }
 
-fn options(clock: Clock) -> Options {
-    let mut options = Options {
+fn options(clock: Clock) -> EndpointOptions {
+    let mut options = EndpointOptions {
         clock,
-        ..Options::default()
+        ..EndpointOptions::default()
     };
     options.config.send_buffer = WINDOW;
     options.config.receive_window = WINDOW;

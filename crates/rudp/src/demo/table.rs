@@ -7,7 +7,7 @@ use grpc_backoff::Outcome;
 use super::{
     Record,
     check::window,
-    words::{bytes, count, rate, span, thousands, trimmed},
+    words::{bytes, count, rate, seconds, span, thousands},
 };
 
 /// A table with a header and rows of as many cells.
@@ -144,8 +144,4 @@ pub fn attempts(record: &Record) -> Table {
         ],
         rows: rows.collect(),
     }
-}
-
-fn seconds(span: std::time::Duration) -> String {
-    format!("{} s", trimmed(span.as_secs_f64(), 3))
 }

@@ -14,6 +14,11 @@ pub(super) fn span(span: Duration) -> String {
     }
 }
 
+/// A time or a span in seconds, to the millisecond: `0.043 s`, `12.345 s`.
+pub(super) fn seconds(span: Duration) -> String {
+    format!("{} s", trimmed(span.as_secs_f64(), 3))
+}
+
 /// Bytes in binary units: `512 B`, `16 MiB`, `5.3 MiB`.
 pub(super) fn bytes(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
@@ -85,6 +90,13 @@ mod tests {
         ] {
             assert_eq!(span(us(micros)), text);
         }
+    }
+
+    #[test]
+    fn seconds_have_milliseconds_where_they_say_something() {
+        assert_eq!(seconds(Duration::from_micros(43_400)), "0.043 s");
+        assert_eq!(seconds(Duration::from_micros(12_345_600)), "12.346 s");
+        assert_eq!(seconds(Duration::from_secs(7)), "7 s");
     }
 
     #[test]

@@ -13,16 +13,12 @@ use tokio::{
 };
 
 use self::{claims::Claims, session::Session};
-use crate::{Clock, Endpoint, FileName, Folder, Options, protocol::Refusal};
-
-/// Takes events as they happen; called from the tasks that make them, so it
-/// should be quick.
-pub type Observer<E> = Arc<dyn Fn(E) + Send + Sync>;
+use crate::{Clock, Endpoint, EndpointOptions, FileName, Folder, Observer, protocol::Refusal};
 
 /// Something that happened at a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiveEvent {
-    /// When, by the clock of the receiver's [`Options`].
+    /// When, by the clock of the receiver's [`EndpointOptions`].
     pub at: Duration,
     /// On which connection.
     pub connection: Handle,
@@ -128,12 +124,12 @@ impl Receiver {
     pub fn start(
         folder: Folder,
         listen: SocketAddr,
-        options: Options,
+        options: EndpointOptions,
         observe: Observer<ReceiveEvent>,
     ) -> io::Result<Self> {
         let clock = options.clock;
         let on_trace = observe.clone();
-        let options = Options {
+        let options = EndpointOptions {
             reset_key: folder.reset_key(),
             on_trace: Some(Arc::new(move |connection, trace| {
                 on_trace(ReceiveEvent {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use netsim::{Counters, Link};
+use netsim::Link;
 use rudp_proto::wire;
 use socket2::SockRef;
 use tokio::net::UdpSocket;
@@ -84,7 +84,7 @@ impl Flow {
                     self.active_at = now;
                     self.back.handle_packet(now, buffer[..length].to_vec());
                 }
-                Err(error) if is_unreachable(&error) => self.handle_unreachable(now),
+                Err(error) if socket::is_unreachable(&error) => self.handle_unreachable(now),
                 Err(_) => break, // nothing there, or a fault that only this client sees
             }
         }
@@ -102,7 +102,7 @@ impl Flow {
     pub(super) fn deliver_there(&mut self, now: Duration) {
         while let Some(datagram) = self.there.poll_packet(now) {
             let mut sent = send(&self.upstream, &datagram);
-            if sent.as_ref().is_err_and(is_unreachable) {
+            if sent.as_ref().is_err_and(socket::is_unreachable) {
                 // The report is about an earlier datagram; this one has not been sent yet.
                 self.handle_unreachable(now);
                 sent = send(&self.upstream, &datagram);
@@ -135,8 +135,8 @@ impl Flow {
 
     /// Adds what happened in this flow to a relay's counters.
     pub(super) fn add_to(&self, total: &mut RelayCounters) {
-        add(&mut total.there, self.there.counters());
-        add(&mut total.back, self.back.counters());
+        total.there += self.there.counters();
+        total.back += self.back.counters();
         total.unreachable += self.unreachable;
         total.not_sent += self.not_sent;
     }
@@ -159,37 +159,4 @@ fn readable(socket: Arc<UdpSocket>) -> Pin<Box<dyn Future<Output = io::Result<()
 /// Sends at once or not at all. Past tokio's own notion of readiness, which is "no" for a new socket.
 fn send(socket: &UdpSocket, datagram: &[u8]) -> io::Result<usize> {
     SockRef::from(socket).send(datagram)
-}
-
-/// Whether the system says that nobody listens at a port (Windows says "reset").
-pub(super) fn is_unreachable(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionRefused | ConnectionReset)
-}
-
-fn add(total: &mut Counters, more: Counters) {
-    let Counters {
-        entered,
-        entered_bytes,
-        delivered,
-        delivered_bytes,
-        lost_random,
-        lost_burst,
-        lost_blackout,
-        lost_queue,
-        duplicated,
-        corrupted,
-        reordered,
-    } = more;
-    total.entered += entered;
-    total.entered_bytes += entered_bytes;
-    total.delivered += delivered;
-    total.delivered_bytes += delivered_bytes;
-    total.lost_random += lost_random;
-    total.lost_burst += lost_burst;
-    total.lost_blackout += lost_blackout;
-    total.lost_queue += lost_queue;
-    total.duplicated += duplicated;
-    total.corrupted += corrupted;
-    total.reordered += reordered;
 }

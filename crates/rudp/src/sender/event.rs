@@ -9,7 +9,7 @@ use rudp_proto::{CloseReason, Handle, Stats, Trace};
 /// Something that happened at a sender.
 #[derive(Clone, Debug)]
 pub struct SendEvent {
-    /// When, by the clock of the sender's [`Options`](crate::Options).
+    /// When, by the clock of the sender's [`EndpointOptions`](crate::EndpointOptions).
     pub at: Duration,
     /// What.
     pub what: Sending,

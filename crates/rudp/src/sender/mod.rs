@@ -25,7 +25,7 @@ use self::{
     transfer::{End, Transfer},
 };
 use crate::{
-    ConnectError, Endpoint, Observer, Options,
+    ConnectError, Endpoint, EndpointOptions, Observer,
     blocking::blocking,
     protocol::{Refusal, RefusalCode},
     storage::Source,
@@ -44,7 +44,7 @@ pub struct SendOptions {
     /// a limit. Nothing else decides that.
     pub backoff: grpc_backoff::Config,
     /// Settings of the endpoint; `on_trace` comes from the observer.
-    pub endpoint: Options,
+    pub endpoint: EndpointOptions,
 }
 
 impl Default for SendOptions {
@@ -52,7 +52,7 @@ impl Default for SendOptions {
         Self {
             force: false,
             backoff: grpc_backoff::Config::GRPC,
-            endpoint: Options::default(),
+            endpoint: EndpointOptions::default(),
         }
     }
 }
@@ -110,7 +110,7 @@ pub async fn send(
 ) -> Result<Report, SendError> {
     let clock = options.endpoint.clock;
     let on_trace = observe.clone();
-    let endpoint = Options {
+    let endpoint = EndpointOptions {
         on_trace: Some(Arc::new(move |connection, trace| {
             on_trace(SendEvent {
                 at: clock.now(),

@@ -25,7 +25,7 @@ pub struct Folder {
 
 /// What a folder holds under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub(crate) enum Existing {
     /// Nothing.
     Nothing,
     /// A file of this length in bytes.
@@ -102,7 +102,7 @@ impl Folder {
     /// The key for stateless resets. The same at every start, so that a
     /// restarted receiver can answer for the connections of its former life.
     #[must_use]
-    pub fn reset_key(&self) -> [u8; 32] {
+    pub(crate) fn reset_key(&self) -> [u8; 32] {
         self.reset_key
     }
 
@@ -111,7 +111,7 @@ impl Folder {
     /// # Errors
     ///
     /// A [`Refusal`] if the file system does not say.
-    pub fn existing(&self, name: &FileName) -> Result<Existing, Refusal> {
+    pub(crate) fn existing(&self, name: &FileName) -> Result<Existing, Refusal> {
         match fs::symlink_metadata(self.target(name)) {
             Ok(found) if found.is_file() => Ok(Existing::File(found.len())),
             Ok(_) => Ok(Existing::Other),
@@ -125,7 +125,7 @@ impl Folder {
     /// # Errors
     ///
     /// A [`Refusal`] if it cannot be read.
-    pub fn hash(&self, name: &FileName) -> Result<Hash, Refusal> {
+    pub(crate) fn hash(&self, name: &FileName) -> Result<Hash, Refusal> {
         let hash = || {
             let file = carefully().read(true).open(self.target(name))?;
             Ok(Hasher::new().update_reader(file)?.finalize())
@@ -140,7 +140,7 @@ impl Folder {
     ///
     /// A [`Refusal`]: what is left to come is known not to fit on the disk,
     /// the part is a link or not a file, or another error of the file system.
-    pub fn part(&self, name: &FileName, length: u64) -> Result<Part, Refusal> {
+    pub(crate) fn part(&self, name: &FileName, length: u64) -> Result<Part, Refusal> {
         let part = Part::open(self.path.join(name.part(length)), self.target(name), length)?;
         let missing = length.saturating_sub(part.offset());
         match free_space(&self.path) {

@@ -8,11 +8,11 @@ mod source;
 
 use std::{fmt::Display, io};
 
-pub use folder::{Existing, Folder, FolderError};
-pub use name::{FileName, MAX_NAME, NameError};
-pub use part::Part;
-pub(crate) use part::name_is_taken;
-pub use source::Source;
+pub(crate) use folder::Existing;
+pub use folder::{Folder, FolderError};
+pub use name::{FileName, NameError};
+pub(crate) use part::{Part, name_is_taken};
+pub(crate) use source::Source;
 
 use crate::protocol::{Refusal, RefusalCode};
 

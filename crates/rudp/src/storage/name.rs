@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 /// The longest name, in bytes: 223. A part file's name is 32 bytes longer at
 /// most, and file systems allow 255.
-pub const MAX_NAME: usize = 223;
+const MAX_NAME: usize = 223;
 
 pub(super) const PART_SUFFIX: &str = ".rudp-part";
 pub(super) const KEY_NAME: &str = ".rudp-key";
@@ -19,7 +19,7 @@ pub struct FileName(String);
 pub enum NameError {
     /// The name is empty.
     Empty,
-    /// The name is longer than [`MAX_NAME`]; carries its length in bytes.
+    /// The name is longer than 223 bytes; carries its length in bytes.
     TooLong(usize),
     /// The name is a path: `/`, `\`, `.` or `..`.
     Path(String),

@@ -18,7 +18,7 @@ use crate::protocol::{Refusal, RefusalCode};
 /// A file that is arriving: it stays when the connection or the receiver is
 /// lost, when the disk is full, and until the file has its final name.
 #[derive(Debug)]
-pub struct Part {
+pub(crate) struct Part {
     file: File, // the cursor is at `offset`
     path: PathBuf,
     target: PathBuf,
@@ -62,13 +62,13 @@ impl Part {
 
     /// The number of bytes on disk.
     #[must_use]
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// The BLAKE3 hash of the bytes on disk.
     #[must_use]
-    pub fn hash(&self) -> Hash {
+    pub(crate) fn hash(&self) -> Hash {
         self.hasher.finalize()
     }
 
@@ -77,7 +77,7 @@ impl Part {
     /// # Errors
     ///
     /// A [`Refusal`] if the file system does not allow it.
-    pub fn restart(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn restart(&mut self) -> Result<(), Refusal> {
         use std::io::{Seek, SeekFrom};
         let file = &mut self.file;
         let emptied = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0)));
@@ -92,7 +92,7 @@ impl Part {
     /// # Errors
     ///
     /// A [`Refusal`], for a full disk as for any other error of the file system.
-    pub fn write(&mut self, data: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), Refusal> {
         self.file.write_all(data).map_err(|error| {
             let kept = self
                 .file
@@ -111,7 +111,7 @@ impl Part {
     /// # Errors
     ///
     /// A [`Refusal`] if the disk fails.
-    pub fn sync(&self) -> Result<(), Refusal> {
+    pub(crate) fn sync(&self) -> Result<(), Refusal> {
         self.file
             .sync_all()
             .map_err(|error| refusal("cannot sync the file", &error))
@@ -125,7 +125,7 @@ impl Part {
     ///
     /// A [`Refusal`]. If the hashes differ, the part is removed, since no
     /// continuation can mend it.
-    pub fn publish(self, hash: Hash, force: bool) -> Result<(), Refusal> {
+    pub(crate) fn publish(self, hash: Hash, force: bool) -> Result<(), Refusal> {
         if self.offset != self.length || self.hash() != hash {
             let ours = self.hash();
             self.remove()?;

@@ -10,7 +10,7 @@ use blake3::{Hash, Hasher};
 
 /// A file to send, and the hash of what was read of it.
 #[derive(Debug)]
-pub struct Source {
+pub(crate) struct Source {
     file: File,     // the cursor is at `offset`
     hasher: Hasher, // of the first `offset` bytes
     offset: u64,
@@ -23,7 +23,7 @@ impl Source {
     /// # Errors
     ///
     /// Those of the file system, and for anything that is no file.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -39,19 +39,19 @@ impl Source {
 
     /// The length of the file, in bytes.
     #[must_use]
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// The number of bytes read.
     #[must_use]
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// The BLAKE3 hash of the bytes read.
     #[must_use]
-    pub fn hash(&self) -> Hash {
+    pub(crate) fn hash(&self) -> Hash {
         self.hasher.finalize()
     }
 
@@ -60,7 +60,7 @@ impl Source {
     /// # Errors
     ///
     /// Those of the file system; `UnexpectedEof` if the file ends before `offset`.
-    pub fn seek(&mut self, offset: u64) -> io::Result<()> {
+    pub(crate) fn seek(&mut self, offset: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
         self.hasher.reset();
         self.offset = io::copy(&mut (&self.file).take(offset), &mut self.hasher)?;
@@ -76,7 +76,7 @@ impl Source {
     /// # Errors
     ///
     /// Those of the file system; `UnexpectedEof` if the file has become shorter.
-    pub fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
         let left = self.length.saturating_sub(self.offset);
         let wanted = usize::try_from(left).map_or(chunk.len(), |left| left.min(chunk.len()));
         let chunk = &mut chunk[..wanted];

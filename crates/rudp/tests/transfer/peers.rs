@@ -3,7 +3,7 @@
 use std::{fs, net::SocketAddr};
 
 use rudp::{
-    CloseReason, Connection, Endpoint, Options,
+    CloseReason, Connection, Endpoint, EndpointOptions,
     protocol::{Message, RefusalCode, read_message, write_message},
 };
 use tokio::net::UdpSocket;
@@ -11,7 +11,7 @@ use tokio::net::UdpSocket;
 use crate::harness::{ANY, Folders, content, fail_to_send, part_name, receive, send, within};
 
 async fn connect(server: SocketAddr) -> (Endpoint, Connection) {
-    let endpoint = Endpoint::client_to(server, Options::default()).expect("a socket");
+    let endpoint = Endpoint::client_to(server, EndpointOptions::default()).expect("a socket");
     let connection = within("a connection", endpoint.connect(server))
         .await
         .expect("accepted");
@@ -142,7 +142,7 @@ async fn datagrams_of_any_other_kind_change_nothing() {
 async fn false_receiver(answer: impl AsyncFnOnce(&Connection)) -> (i32, String) {
     let folders = Folders::new();
     let file = folders.file("file", b"abc");
-    let endpoint = Endpoint::bind(ANY.parse().expect("an address"), Options::default());
+    let endpoint = Endpoint::bind(ANY.parse().expect("an address"), EndpointOptions::default());
     let endpoint = endpoint.expect("a socket");
     let receiver = async {
         let connection = within("a connection", endpoint.accept())

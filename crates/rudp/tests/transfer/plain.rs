@@ -62,7 +62,7 @@ async fn a_file_survives_loss_reordering_duplication_and_corruption() {
 
     let sent = send(&file, hop.address, &[]).await;
     assert!(
-        sent["packets_lost"].as_u64().expect("a number") > 0,
+        sent["totals"]["packets_lost"].as_u64().expect("a number") > 0,
         "the network was bad: {sent}"
     );
     assert_eq!(read(folders.received("file")), content(2, 1 << 20));
@@ -97,7 +97,7 @@ async fn the_same_file_again_is_already_there() {
     let again = send(&file, address, &[]).await;
     assert_eq!(again["already_there"], true);
     assert!(
-        again["bytes_on_wire"].as_u64().expect("a number") < 10_000,
+        again["totals"]["bytes_sent"].as_u64().expect("a number") < 10_000,
         "nothing was sent: {again}"
     );
     assert_eq!(receiver.event("done").await["already_there"], true);
