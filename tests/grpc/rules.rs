@@ -4,6 +4,8 @@
 mod oracle;
 mod support;
 
+#[path = "rules/configs.rs"]
+mod configs;
 #[path = "rules/decisions.rs"]
 mod decisions;
 #[path = "rules/document.rs"]
