@@ -11,11 +11,11 @@ use core::time::Duration;
 use rto::Estimator;
 
 use crate::connection::Birth;
-use crate::handshake::Keys;
+use crate::handshake::{Keys, UsedCookies};
 use crate::wire::{DecodeError, Packet};
 use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
 
-/// Connections that linger at most; the oldest ends early (K7).
+/// Connections that linger at most; more end early (K7).
 const MAX_LINGERING: usize = 1024;
 
 /// Names a connection of an endpoint; never used again within it.
@@ -83,6 +83,7 @@ pub struct Endpoint {
     /// Connections that may have an event.
     eventful: BTreeSet<Handle>,
     answers: strangers::Answers,
+    used_cookies: UsedCookies,
     stats: EndpointStats,
 }
 
@@ -106,6 +107,7 @@ impl Endpoint {
             served: Handle(0),
             eventful: BTreeSet::new(),
             answers: strangers::Answers::default(),
+            used_cookies: UsedCookies::default(),
             stats: EndpointStats::default(),
         })
     }
@@ -358,14 +360,22 @@ impl Endpoint {
         self.eventful.insert(handle);
     }
 
-    /// Bounds what lingers: the oldest ends early (K7).
+    /// Bounds what lingers: the oldest with nothing left to tell ends early, else
+    /// the oldest (K7).
     fn limit_lingering(&mut self) {
-        if self.closed.len() > MAX_LINGERING
-            && let Some(&oldest) = self.closed.first()
-            && let Some(connection) = self.connections.get_mut(&oldest)
+        if self.closed.len() <= MAX_LINGERING {
+            return;
+        }
+        let settled = |handle: &&Handle| {
+            let connection = self.connections.get(handle);
+            connection.is_some_and(Connection::is_close_settled)
+        };
+        let first = self.closed.iter().find(settled);
+        if let Some(&handle) = first.or_else(|| self.closed.first())
+            && let Some(connection) = self.connections.get_mut(&handle)
         {
             connection.end();
-            self.bury(oldest);
+            self.bury(handle);
         }
     }
 

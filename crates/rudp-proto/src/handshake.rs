@@ -1,6 +1,7 @@
 //! Before there is a connection: ids, reset tokens, cookies, and the client's
 //! Hellos.
 
+use alloc::collections::BTreeSet;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -14,6 +15,9 @@ use crate::wire::{Cookie, ResetToken};
 /// How long a cookie is good for (H5): twice the usual cap of the RTO, since a Hello that
 /// is lost is only repeated after one RTO and must find its cookie still good.
 pub const COOKIE_LIFETIME: Duration = Duration::from_secs(120);
+
+/// Used cookies that are remembered, the newest ones; older ones are all refused (H6).
+const MAX_USED_COOKIES: usize = 8192;
 
 /// Everything unpredictable, derived from the host's [`Secrets`] by keyed BLAKE3.
 pub(crate) struct Keys {
@@ -89,6 +93,31 @@ impl Keys {
         Cookie {
             issued_ms,
             mac: mac(&self.cookie, &input),
+        }
+    }
+}
+
+/// The cookies that made a connection: none makes another one (H6).
+#[derive(Debug, Default)]
+pub(crate) struct UsedCookies {
+    /// By time of issue, then MAC.
+    newest: BTreeSet<(u64, [u8; 16])>,
+    /// What was issued before is refused unseen.
+    floor_ms: u64,
+}
+
+impl UsedCookies {
+    pub(crate) fn allow(&self, cookie: &Cookie) -> bool {
+        let key = (cookie.issued_ms, cookie.mac);
+        cookie.issued_ms >= self.floor_ms && !self.newest.contains(&key)
+    }
+
+    pub(crate) fn insert(&mut self, cookie: Cookie) {
+        self.newest.insert((cookie.issued_ms, cookie.mac));
+        if self.newest.len() > MAX_USED_COOKIES
+            && let Some((issued_ms, _)) = self.newest.pop_first()
+        {
+            self.floor_ms = issued_ms.saturating_add(1);
         }
     }
 }

@@ -374,6 +374,30 @@ fn an_established_connection_takes_port_unreachable_as_a_hint() {
 }
 
 #[test]
+fn connections_take_turns_to_send() {
+    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let handles = [pair.connect(), pair.connect(), pair.connect()];
+    pair.run_for(secs(1));
+    for handle in handles {
+        pair.client.conn(handle).write(&pattern(5_000)).unwrap();
+    }
+    let before = pair.log.len();
+    pair.settle();
+    let to = |(_, _, bytes): &(Duration, bool, Vec<u8>)| match Packet::decode(bytes) {
+        Ok(Packet::Data { to, .. }) => to,
+        other => panic!("{other:?}"),
+    };
+    let order: Vec<u64> = pair.log[before..].iter().map(to).collect();
+    assert!(order.len() >= 12, "{order:?}");
+    for turn in order.windows(3) {
+        assert!(
+            turn[0] != turn[1] && turn[1] != turn[2] && turn[0] != turn[2],
+            "{order:?}"
+        );
+    }
+}
+
+#[test]
 fn a_full_server_says_so() {
     let server = Config {
         max_connections: 1,

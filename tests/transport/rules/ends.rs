@@ -2,7 +2,7 @@
 
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
-use rudp_proto::{CloseReason, Config, Endpoint, Event, Lost, Secrets, WriteError};
+use rudp_proto::{CloseReason, Config, Endpoint, Event, Handle, Lost, Secrets, WriteError};
 
 use crate::pair::{Host, Pair, clean, client_addr, endpoint, ms, pattern, secs};
 use crate::{NO_KEEPALIVE, ack, data, established, has, stream};
@@ -376,18 +376,25 @@ fn rule_rudp_k7_a_closed_connection_lingers_for_three_rto_and_answers() {
     assert_eq!(pair.client.endpoint.poll_timeout(), None);
 }
 
-/// (K7)
-#[test]
-fn rule_rudp_k7_the_oldest_of_too_many_lingering_connections_ends_early() {
-    const COUNT: usize = 1_030;
+/// More connections than may linger, and their clients' handles.
+fn crowd() -> (Pair, Vec<Handle>) {
     let config = Config {
-        max_connections: COUNT,
+        max_connections: CROWD,
         ..NO_KEEPALIVE
     };
     let mut pair = Pair::new(config, clean());
-    let handles: Vec<_> = (0..COUNT).map(|_| pair.connect()).collect();
+    let handles = (0..CROWD).map(|_| pair.connect()).collect();
     // Fewer strangers at a time than are answered (K9).
     pair.run_for(secs(20));
+    (pair, handles)
+}
+
+const CROWD: usize = 1_030;
+
+/// (K7)
+#[test]
+fn rule_rudp_k7_the_oldest_of_too_many_lingering_connections_ends_early() {
+    let (mut pair, handles) = crowd();
     let ids: Vec<u64> = pair
         .frames(false)
         .iter()
@@ -396,12 +403,12 @@ fn rule_rudp_k7_the_oldest_of_too_many_lingering_connections_ends_early() {
             _ => None,
         })
         .collect();
-    assert_eq!(ids.len(), COUNT);
+    assert_eq!(ids.len(), CROWD);
     for handle in handles {
         pair.client.conn(handle).close(0, "");
     }
     pair.run_for(ms(200));
-    assert_eq!(pair.server.closed().len(), COUNT);
+    assert_eq!(pair.server.closed().len(), CROWD);
     let mut answer = |id| {
         let frames = vec![stream(0, &[0; 100], false), Frame::Ping];
         let before = pair.log.len();
@@ -421,6 +428,31 @@ fn rule_rudp_k7_the_oldest_of_too_many_lingering_connections_ends_early() {
         matches!(answer, Some(Ok(Packet::Reset { .. })))
     };
     let ended = ids.iter().filter(|id| answer(**id)).count();
-    assert_eq!(ended, COUNT - 1_024);
-    assert!(answer(ids[0]) && !answer(ids[COUNT - 1]), "the oldest ones");
+    assert_eq!(ended, CROWD - 1_024);
+    assert!(answer(ids[0]) && !answer(ids[CROWD - 1]), "the oldest ones");
+}
+
+/// (K7)
+#[test]
+fn rule_rudp_k7_a_last_word_that_is_not_acknowledged_yet_lingers_on_in_a_crowd() {
+    let (mut pair, _) = crowd();
+    let start = pair.now;
+    pair.lets_pass = Box::new(move |at, _, bytes| {
+        let aborts = has(bytes, |f| matches!(f, Frame::Close { abort: true, .. }));
+        !aborts || at > start + secs(1)
+    });
+    let connected: Vec<Handle> = pair.server.events.iter().map(|event| event.1).collect();
+    let (oldest, others) = connected.split_first().unwrap();
+    pair.server.conn(*oldest).abort(13, "never again");
+    for handle in &others[..1_024] {
+        pair.server.conn(*handle).close(0, "");
+    }
+    pair.run_for(ms(200));
+    assert_eq!(pair.server.closed().len(), 1_025);
+    pair.run_for(secs(5));
+    let said = CloseReason::Peer {
+        code: 13,
+        reason: "never again".into(),
+    };
+    assert!(pair.client.closed().contains(&&said));
 }

@@ -209,6 +209,77 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
     assert_eq!(server.poll_event(), None);
 }
 
+/// (H6)
+#[test]
+fn rule_rudp_h6_a_cookie_makes_one_connection() {
+    let (mut server, cookie) = challenged(Config::DEFAULT);
+    let replay = encoded(&hello(5, Some(cookie)));
+    let mut connections = 0;
+    for second in 0..COOKIE_LIFETIME.as_secs() {
+        let now = secs(second);
+        server.handle_datagram(now, client_addr(), &replay);
+        server.handle_timeout(now);
+        let mut datagram = Vec::new();
+        while server.poll_transmit(now, &mut datagram).is_some() {}
+        while let Some((handle, event)) = server.poll_event() {
+            if event == Event::Connected {
+                connections += 1;
+                let connection = server.connection_mut(handle);
+                connection.expect("it lives").abort(1, "next, please");
+            }
+        }
+    }
+    assert_eq!(connections, 1);
+    assert!(server.stats().bad_cookies > 0);
+}
+
+/// Whatever the server forgets of the cookies that were used, it takes none twice (H6).
+#[test]
+fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
+    const COUNT: u64 = 10_000; // more than are remembered
+    let config = Config {
+        max_connections: 1,
+        ..Config::DEFAULT
+    };
+    let mut server = endpoint(config, 2);
+    server.listen(true);
+    let mut datagram = Vec::new();
+    let mut cookies = Vec::new();
+    for id in 0..COUNT {
+        let now = ms(id);
+        server.handle_datagram(now, client_addr(), &encoded(&hello(id, None)));
+        assert!(server.poll_transmit(now, &mut datagram).is_some());
+        match Packet::decode(&datagram) {
+            Ok(Packet::Challenge { cookie, .. }) => cookies.push(cookie),
+            other => panic!("{other:?}"),
+        }
+    }
+    let now = ms(COUNT);
+    let mut accepted = |id: u64, cookie: Cookie| {
+        let replay = encoded(&hello(id, Some(cookie)));
+        server.handle_datagram(now, client_addr(), &replay);
+        let connected = server.poll_event();
+        if let Some((handle, _)) = connected {
+            let connection = server.connection_mut(handle);
+            connection.expect("it lives").abort(1, "");
+            assert!(server.poll_event().is_some(), "it ended");
+        }
+        while server.poll_transmit(now, &mut datagram).is_some() {}
+        connected.is_some()
+    };
+    let (last, others) = cookies.split_last().unwrap();
+    let first: Vec<bool> = (0..)
+        .zip(others)
+        .map(|(id, cookie)| accepted(id, *cookie))
+        .collect();
+    assert!(first.iter().all(|good| *good));
+    let again = (0..)
+        .zip(others)
+        .filter(|(id, cookie)| accepted(*id, **cookie));
+    assert_eq!(again.count(), 0);
+    assert!(accepted(COUNT - 1, *last), "a newer one is good");
+}
+
 /// (H7)
 #[test]
 fn rule_rudp_h7_settings_count_once_and_never_change() {

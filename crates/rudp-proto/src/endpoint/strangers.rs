@@ -43,9 +43,10 @@ impl Endpoint {
         if self.by_remote.contains_key(&(from, client_id)) {
             return; // its SETTINGS are on their way, again if need be (H6)
         }
-        let verified =
-            cookie.is_some_and(|cookie| self.keys.accepts(now, from, client_id, &cookie));
-        if !verified {
+        let good = |cookie: &Cookie| {
+            self.keys.accepts(now, from, client_id, cookie) && self.used_cookies.allow(cookie)
+        };
+        let Some(good) = cookie.filter(good) else {
             if cookie.is_some() {
                 count(&mut self.stats.bad_cookies);
             }
@@ -53,11 +54,14 @@ impl Endpoint {
             if self.answer(from, Packet::Challenge { client_id, cookie }) {
                 count(&mut self.stats.challenges_sent);
             }
-        } else if self.is_full() {
+            return;
+        };
+        if self.is_full() {
             if self.answer(from, Packet::Refuse { client_id }) {
                 count(&mut self.stats.refusals_sent);
             }
         } else {
+            self.used_cookies.insert(good);
             let handle = self.insert(now, from, |birth| {
                 Connection::accept(birth, client_id, params)
             });
