@@ -1,14 +1,16 @@
 """Reads conformance vectors of RFC 6298 and runs those of the estimator against a plain
-estimator in exact fractions: python3 read_vectors.py vectors/rto.json"""
+estimator in exact fractions: python3 tests/read_vectors.py [FILE], rto.json if not named."""
 
 import json
 import math
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 DEFAULT = {"initial_rto_ns": 10**9, "min_rto_ns": 10**9, "max_rto_ns": 60 * 10**9, "granularity_ns": 0,
            "alpha": [1, 8], "beta": [1, 4], "k": 4, "max_sample_ns": 3600 * 10**9, "clear_after": None}
 ESTIMATOR_EVENTS = {"sample", "back_off", "clear"}
+FILE = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "vectors/rto.json"
 
 
 def results(settings, steps):
@@ -51,7 +53,7 @@ def passes(vector):
                for got, step in pairs for name in got.keys() & step["expect"].keys())
 
 
-vectors = [v for v in json.load(open(sys.argv[1]))["vectors"]
+vectors = [v for v in json.load(open(FILE))["vectors"]
            if all(step["event"] in ESTIMATOR_EVENTS for step in v["steps"])]
 failed = [v["id"] for v in vectors if not passes(v)]
 print(f"{len(vectors) - len(failed)} passed, {len(failed)} failed", *failed)

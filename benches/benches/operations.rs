@@ -44,6 +44,7 @@ fn goodput(criterion: &mut Criterion) {
             client_bytes: BYTES,
             server_bytes: 0,
             slow_reader: None,
+            close_early: [false, false],
         };
         let megabits = BYTES as f64 * 8e-6 / run(&plan).transferred_at.as_secs_f64();
         println!("100 Mbit/s, 20 ms round trip, {loss} % loss: {megabits:.1} Mbit/s");

@@ -71,14 +71,28 @@ fn plan(seed: u64) -> Plan {
     if seed.is_multiple_of(7) {
         (config.send_buffer, config.receive_window) = (5_000, 3_000);
     }
+    let close_early = match seed % 9 {
+        4 => [true, false],
+        5 => [false, true],
+        6 => [true, true],
+        _ => [false, false],
+    };
+    // Who closes alone gets nothing from its peer.
+    let sends = |side: usize| !close_early[1 - side] || close_early[side];
+    let slow_reader = match seed % 10 {
+        1 | 6 => Some((ms(20), 2_500)),
+        3 => Some((ms(12_000), 50_000)), // longer than the keepalive
+        _ => None,
+    };
     Plan {
         seed,
         up: link.clone(),
         down: link,
         config,
-        client_bytes: SIZES[pick(7, 6)],
-        server_bytes: SIZES[pick(11, 4)],
-        slow_reader: (seed % 5 == 1).then_some((ms(20), 2_500)),
+        client_bytes: SIZES[pick(7, 6)] * usize::from(sends(0)),
+        server_bytes: SIZES[pick(11, 4)] * usize::from(sends(1)),
+        slow_reader,
+        close_early,
     }
 }
 
@@ -148,6 +162,7 @@ fn a_clean_link_needs_no_retransmission_and_runs_at_its_rate() {
         client_bytes: 4 << 20,
         server_bytes: 0,
         slow_reader: None,
+        close_early: [false, false],
     });
     assert_eq!((outcome.client.timeouts, outcome.server.timeouts), (0, 0));
     let megabits = (4 << 20) as f64 * 8.0 / 1e6 / outcome.transferred_at.as_secs_f64();
