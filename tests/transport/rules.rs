@@ -3,6 +3,8 @@
 #[path = "../../crates/rudp-proto/tests/pair/mod.rs"]
 mod pair;
 
+#[path = "rules/close.rs"]
+mod close;
 #[path = "rules/ends.rs"]
 mod ends;
 #[path = "rules/flow.rs"]
