@@ -15,7 +15,7 @@ use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Re
 /// What `rudp recv` takes.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Args {
-    /// Folder to put the files in
+    /// Folder to put the files in; made if there is none
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Where senders send to; port 0 is any free one, and the address is printed first

@@ -64,18 +64,20 @@ impl fmt::Display for FolderError {
 impl std::error::Error for FolderError {}
 
 impl Folder {
-    /// Opens an existing folder, and makes its key (mode 0600) if it has none.
+    /// Opens a folder, and makes what is missing: the folder, but not those
+    /// above it, and its key (mode 0600).
     ///
     /// # Errors
     ///
-    /// [`FolderError`]: no such folder, not writable, in use, a damaged key.
+    /// [`FolderError`]: no folder above it, not writable, in use, a damaged key.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         let key_path = path.join(KEY_NAME);
         let failed = |error| FolderError::Io(key_path.clone(), error);
         let mut file = match carefully().read(true).open(&key_path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                create_key(&path, &key_path)
+                create_dir(&path)
+                    .and_then(|()| create_key(&path, &key_path))
                     .map_err(|error| FolderError::Io(path.clone(), error))?;
                 carefully().read(true).open(&key_path).map_err(failed)?
             }
@@ -178,6 +180,14 @@ pub(super) fn sync_folder(file: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes a folder unless it is there.
+fn create_dir(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Puts a random key in place, whole or not at all. If two receivers do this
 /// at once, the first key stays.
 fn create_key(folder: &Path, path: &Path) -> io::Result<()> {
@@ -243,7 +253,17 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_key_a_linked_key_and_a_missing_folder_are_errors() {
+    fn a_missing_folder_is_made_but_not_those_above_it() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let inbox = dir.path().join("inbox");
+        Folder::open(&inbox).expect("made");
+        assert!(inbox.join(KEY_NAME).is_file());
+        let mistyped = dir.path().join("none/inbox");
+        assert!(matches!(Folder::open(mistyped), Err(FolderError::Io(..))));
+    }
+
+    #[test]
+    fn a_damaged_key_and_a_linked_key_are_errors() {
         let dir = tempfile::tempdir().expect("tempdir");
         let key = dir.path().join(KEY_NAME);
         fs::write(&key, [1; 31]).expect("written");
@@ -255,10 +275,6 @@ mod tests {
         fs::write(dir.path().join("elsewhere"), [1; 32]).expect("written");
         symlink("elsewhere", &key).expect("linked");
         assert!(matches!(Folder::open(dir.path()), Err(FolderError::Io(..))));
-        assert!(matches!(
-            Folder::open(dir.path().join("none")),
-            Err(FolderError::Io(..))
-        ));
     }
 
     #[test]
