@@ -34,8 +34,7 @@ pub struct Config {
     /// How many RTTVAR the RTO lies above SRTT, K, 1 to 32. Default 4 (2.2-1).
     pub k: u32,
     /// Larger samples count as this much; positive, at most [`LIMIT`](Self::LIMIT).
-    /// Default 1 h: far above any RTO cap in use, and forgotten after 80 good samples
-    /// (decision 13).
+    /// Default 1 h: far above any RTO cap in use, and forgotten after 80 good samples (D13).
     pub max_sample: Duration,
     /// After how many consecutive back-offs SRTT and RTTVAR are cleared, if ever.
     /// Default never (5-N2).
@@ -60,7 +59,7 @@ pub struct Gain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostSyn {
     /// The RTO becomes 3 s unless it is larger already: never shortens a running
-    /// back-off (decision 1).
+    /// back-off (D1).
     Raise,
     /// The RTO becomes exactly 3 s, within floor and cap.
     Replace,
@@ -68,7 +67,7 @@ pub enum PostSyn {
     Keep,
 }
 
-/// What ends a back-off (decision 16).
+/// What ends a back-off (D16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collapse {
     /// Only a valid sample, as RFC 6298 has it (5-N1).
@@ -235,7 +234,7 @@ pub enum ConfigError {
         /// [`Config::max_rto`].
         max: Duration,
     },
-    /// Floor and granularity are both zero: an RTO could be zero (decision 11).
+    /// Floor and granularity are both zero: an RTO could be zero (D11).
     NoFloor,
     /// The granularity is above the cap or above [`Config::LIMIT`].
     Granularity(Duration),
@@ -259,9 +258,9 @@ impl fmt::Display for ConfigError {
                 f,
                 "initial_rto {initial:?} must be positive and within {min:?} to {max:?} (2.1-1)"
             ),
-            Self::NoFloor => f.write_str(
-                "min_rto and granularity are both 0: one must be positive (decision 11)",
-            ),
+            Self::NoFloor => {
+                f.write_str("min_rto and granularity are both 0: one must be positive (D11)")
+            }
             Self::Granularity(value) => write!(
                 f,
                 "granularity {value:?} is above max_rto or above {:?} (4-1)",
@@ -272,7 +271,7 @@ impl fmt::Display for ConfigError {
             Self::K(k) => write!(f, "k {k} is not in 1 to {} (2.2-1)", Config::MAX_K),
             Self::MaxSample(value) => write!(
                 f,
-                "max_sample {value:?} is not in 1 ns to {:?} (decision 13)",
+                "max_sample {value:?} is not in 1 ns to {:?} (D13)",
                 Config::LIMIT
             ),
         }
@@ -290,7 +289,7 @@ pub(crate) struct Params {
     pub(crate) max_sample_ns: u64,
     /// G in fixed point.
     pub(crate) granularity: u64,
-    /// How far SRTT + K x RTTVAR can be from exact, in fixed point (decision 14).
+    /// How far SRTT + K x RTTVAR can be from exact, in fixed point (D14).
     pub(crate) guard: u64,
     pub(crate) alpha: Weight,
     pub(crate) beta: Weight,
@@ -482,7 +481,8 @@ mod tests {
             let message = Params::new(config).unwrap_err().to_string();
             assert!(message.contains(text), "{message:?} lacks {text:?}");
             assert!(
-                message.contains("(2.") || message.contains("(4") || message.contains("decision")
+                message.contains("(2.") || message.contains("(4") || message.contains("(D"),
+                "{message:?} names no rule"
             );
         }
     }

@@ -47,13 +47,13 @@ struct State {
     estimate: Estimate,
 }
 
-/// What SRTT and RTTVAR are worth. Zero is a sample like any other (decision 11), so
+/// What SRTT and RTTVAR are worth. Zero is a sample like any other (D11), so
 /// their values cannot tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Estimate {
     /// No sample yet: the RTO is the initial one.
     None,
-    /// Cleared after many back-offs: the RTO in force stays (decision 9).
+    /// Cleared after many back-offs: the RTO in force stays (D9).
     Cleared,
     /// No update lost a bit to rounding so far.
     Exact,
@@ -101,8 +101,8 @@ impl Estimator {
 
     /// Takes a round-trip sample in, recomputes the RTO and so ends any back-off (5-N1).
     ///
-    /// An invalid sample changes nothing. One above [`Config::max_sample`] counts as that
-    /// much (decision 13).
+    /// An invalid sample changes nothing. One above [`Config::max_sample`] counts as that much
+    /// (D13).
     #[inline]
     pub fn sample(&mut self, sample: Sample) -> Outcome {
         let rtt = match sample.rtt() {
@@ -144,14 +144,14 @@ impl Estimator {
 
     /// Forgets SRTT and RTTVAR, so that the next sample is a first one (5-N2).
     ///
-    /// The RTO in force stays until then (decision 9).
+    /// The RTO in force stays until then (D9).
     pub fn clear(&mut self) {
         if self.state.estimate.is_some() {
             self.state.estimate = Estimate::Cleared;
         }
     }
 
-    /// New data was acknowledged, perhaps without a sample (decision 16).
+    /// New data was acknowledged, perhaps without a sample (D16).
     pub(crate) fn acknowledge(&mut self) {
         if self.params.collapse == Collapse::OnAnyAck {
             self.state.rto_ns = self.base_rto_ns();
@@ -160,10 +160,10 @@ impl Estimator {
     }
 
     /// Data transmission begins after a handshake that timed out (5.7-1). SRTT and RTTVAR
-    /// are left alone (decision 3).
+    /// are left alone (D3).
     pub(crate) fn begin_data_after_lost_handshake(&mut self) {
         let rto_ns = match self.params.post_syn {
-            PostSyn::Raise => self.state.rto_ns.max(POST_SYN_RTO_NS), // (decision 1)
+            PostSyn::Raise => self.state.rto_ns.max(POST_SYN_RTO_NS), // (D1)
             PostSyn::Replace => POST_SYN_RTO_NS.max(self.params.min_ns), // (2.4-1)
             PostSyn::Keep => return,
         };
@@ -216,8 +216,8 @@ impl Estimator {
         match self.state.estimate {
             Estimate::None => self.params.initial_ns,
             Estimate::Cleared => self.state.rto_ns,
-            // The floor comes before any doubling (2.4-1), (decision 4); the cap holds
-            // here and after each doubling (2.5-1), (decision 5).
+            // The floor comes before any doubling (2.4-1, D4); the cap holds here and
+            // after each doubling (2.5-1, D5).
             Estimate::Exact | Estimate::Rounded => self
                 .raw_rto_ns()
                 .max(self.params.min_ns)
@@ -226,7 +226,7 @@ impl Estimator {
     }
 
     /// SRTT + max(G, K x RTTVAR) (2.3-4), (4-2), rounded up past the error bound so that
-    /// it is never earlier than exact (decision 14).
+    /// it is never earlier than exact (D14).
     pub(crate) fn raw_rto_ns(&self) -> u64 {
         let guard = if self.state.estimate == Estimate::Rounded {
             self.params.guard
@@ -372,7 +372,7 @@ mod tests {
         assert!(estimator.srtt().is_some());
         estimator.back_off();
         assert!(estimator.srtt().is_none());
-        assert_eq!(estimator.rto(), ms(9_600)); // 4 x (800 + 4 x 400) (decision 9)
+        assert_eq!(estimator.rto(), ms(9_600)); // 4 x (800 + 4 x 400) (D9)
         assert_eq!(estimator.base_rto(), ms(9_600));
     }
 

@@ -41,7 +41,8 @@
 //! never earlier than exact and less than 2 ns late.
 //!
 //! Rule numbers in parentheses, such as (5.3-1), are those of `spec/rfc6298.md` in the
-//! repository: the section of the RFC, then our count. `decision 7` is listed there too.
+//! repository: the section of the RFC, then our count. Decisions, such as (D7), are listed
+//! there too.
 //!
 //! [RFC 6298]: https://www.rfc-editor.org/rfc/rfc6298
 #![no_std]

@@ -15,7 +15,7 @@ pub struct Sample(Result<Duration, Rejection>);
 pub enum Rejection {
     /// The ACK may answer a retransmission or the original: nobody can tell (3-2).
     Retransmitted,
-    /// The ACK lies before the send: the clock went back (decision 12).
+    /// The ACK lies before the send: the clock went back (D12).
     AckBeforeSend,
 }
 
@@ -58,7 +58,7 @@ impl Sample {
 ///
 /// One segment is timed at a time, so there is a sample per round trip (3-4). A range that
 /// was sent before is recognised as a retransmission: it voids the measurement (3-2), and
-/// an ACK that covers it together with fresh data gives none either (decision 15).
+/// an ACK that covers it together with fresh data gives none either (D15).
 ///
 /// ```
 /// # use {core::time::Duration, rto::*};
@@ -112,7 +112,7 @@ impl Sampler {
     }
 
     /// Everything below `upto` is acknowledged. Gives the sample if this ACK ends a
-    /// measurement: rejected where it also covers retransmitted data (decision 15). What was
+    /// measurement: rejected where it also covers retransmitted data (D15). What was
     /// never sent cannot be acknowledged: an `upto` beyond it counts as all that was.
     #[must_use = "a sample that is dropped never reaches the estimator"]
     pub fn handle_acked(&mut self, now: Duration, upto: u64) -> Option<Sample> {

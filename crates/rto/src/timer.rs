@@ -93,7 +93,7 @@ impl RetransmitTimer {
     }
 
     /// A segment left, new or repeated, or would have left if the socket had taken it
-    /// (decision 8). Starts a stopped timer and leaves a running one alone (5.1-1).
+    /// (D8). Starts a stopped timer and leaves a running one alone (5.1-1).
     pub fn handle_sent(&mut self, now: Duration) {
         let rto = self.estimator.rto();
         self.schedule
@@ -113,8 +113,8 @@ impl RetransmitTimer {
     }
 
     /// Data transmission begins: if the handshake timed out and no valid sample has come
-    /// since (decision 2), the RTO is raised to 3 s (5.7-1). A running timer is not moved
-    /// (decision 18), so call this before telling of the first data sent.
+    /// since (D2), the RTO is raised to 3 s (5.7-1). A running timer is not moved
+    /// (D18), so call this before telling of the first data sent.
     pub fn handle_data_phase(&mut self) {
         if self.schedule.handshake == Handshake::Expired {
             self.estimator.begin_data_after_lost_handshake();
@@ -123,8 +123,7 @@ impl RetransmitTimer {
     }
 
     /// An ACK arrived, with a sample if it gives one. The RTO is recomputed before the
-    /// timer restarts with it; without a valid sample it stays backed off (5-N1),
-    /// (decision 6).
+    /// timer restarts with it; without a valid sample it stays backed off (5-N1, D6).
     ///
     /// Returns what became of the sample.
     pub fn handle_acked(
@@ -148,7 +147,7 @@ impl RetransmitTimer {
     }
 
     /// A sample came by itself, as timestamps give one with every ACK (3-3). A running
-    /// timer is not moved (decision 18).
+    /// timer is not moved (D18).
     pub fn handle_sample(&mut self, sample: Sample) -> Outcome {
         let outcome = self.estimator.sample(sample);
         if !matches!(outcome, Outcome::Rejected(_)) && self.schedule.handshake == Handshake::Expired
@@ -160,19 +159,18 @@ impl RetransmitTimer {
 
     /// A segment was retransmitted because later ones were acknowledged; in place of
     /// [`handle_sent`](Self::handle_sent). That is no timeout, so nothing doubles; only a
-    /// stopped timer starts (decision 10).
+    /// stopped timer starts (D10).
     pub fn handle_fast_retransmit(&mut self, now: Duration) {
         self.handle_sent(now);
     }
 
-    /// When the deadline has come, doubles the RTO (5.5-1), restarts from `now`
-    /// (decision 7) and asks you to retransmit. Before it, and while stopped, does
-    /// nothing. A late call is one expiry. A deadline that would lie beyond
-    /// [`Duration::MAX`] never comes.
+    /// When the deadline has come, doubles the RTO (5.5-1), restarts from `now` (D7) and asks
+    /// you to retransmit. Before it, and while stopped, does nothing. A late call is one
+    /// expiry. A deadline that would lie beyond [`Duration::MAX`] never comes.
     #[must_use]
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Expiry> {
         let due = |deadline: &Duration| *deadline <= now && *deadline < Duration::MAX;
-        self.schedule.deadline.filter(due)?; // (5-1), (decision 17)
+        self.schedule.deadline.filter(due)?; // (5-1, D17)
         let rto = self.estimator.rto();
         self.estimator.back_off();
         if self.schedule.handshake == Handshake::Waiting {

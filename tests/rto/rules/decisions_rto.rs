@@ -18,7 +18,7 @@ fn after_lost_handshake(config: Config, expiries: u32) -> RetransmitTimer {
     timer
 }
 
-/// (decision 1) max(3 s, RTO) by default, exactly 3 s by name, floor and cap bound either.
+/// (D1) max(3 s, RTO) by default, exactly 3 s by name, floor and cap bound either.
 #[test]
 fn rule_rfc6298_d1_three_seconds_never_shorten_a_back_off_unless_asked() {
     // policy, floor and initial, cap, RTO after two expiries and the data phase: in ms.
@@ -45,7 +45,7 @@ fn rule_rfc6298_d1_three_seconds_never_shorten_a_back_off_unless_asked() {
     }
 }
 
-/// (decision 2) A valid sample before the data phase wins; an expiry after it counts again.
+/// (D2) A valid sample before the data phase wins; an expiry after it counts again.
 #[test]
 fn rule_rfc6298_d2_a_sample_after_the_lost_handshake_wins() {
     let sampled = |sample: Sample, expire_again: bool| {
@@ -65,7 +65,7 @@ fn rule_rfc6298_d2_a_sample_after_the_lost_handshake_wins() {
     assert_eq!(sampled(invalid, false), ms(3_000));
 }
 
-/// (decision 3) 5.7 touches the RTO only: no estimate appears, no floor of 3 s remains.
+/// (D3) 5.7 touches the RTO only: no estimate appears, no floor of 3 s remains.
 #[test]
 fn rule_rfc6298_d3_the_three_seconds_leave_no_trace() {
     let mut timer = after_lost_handshake(Config::RFC6298, 1);
@@ -79,7 +79,7 @@ fn rule_rfc6298_d3_the_three_seconds_leave_no_trace() {
     assert_eq!(rto_of(&timer), ms(400 + 4 * 200));
 }
 
-/// (decision 4) The floor comes before the doubling.
+/// (D4) The floor comes before the doubling.
 #[test]
 fn rule_rfc6298_d4_floor_first_then_double() {
     let mut estimator = fed(Config::RFC6298, &[100]); // raw 300
@@ -89,7 +89,7 @@ fn rule_rfc6298_d4_floor_first_then_double() {
     }
 }
 
-/// (decision 5) The cap holds where the RTO is computed and after each doubling.
+/// (D5) The cap holds where the RTO is computed and after each doubling.
 #[test]
 fn rule_rfc6298_d5_the_cap_holds_when_computing_and_when_doubling() {
     let mut estimator = fed(Config::RFC6298, &[30_000]); // raw 90 s
@@ -105,7 +105,7 @@ fn rule_rfc6298_d5_the_cap_holds_when_computing_and_when_doubling() {
     assert_eq!(estimator.rto(), ms(60_000));
 }
 
-/// (decision 9) After clearing, the backed-off RTO stays until the next sample.
+/// (D9) After clearing, the backed-off RTO stays until the next sample.
 #[test]
 fn rule_rfc6298_d9_clearing_keeps_the_rto_in_force() {
     let mut config = BARE;
@@ -127,7 +127,7 @@ fn rule_rfc6298_d9_clearing_keeps_the_rto_in_force() {
     assert_eq!(unsampled.base_rto(), ms(1_000));
 }
 
-/// (decision 11) Zero is a sample, and the RTO is never zero.
+/// (D11) Zero is a sample, and the RTO is never zero.
 #[test]
 fn rule_rfc6298_d11_a_round_trip_of_zero_is_a_sample() {
     let mut config = BARE;
@@ -145,7 +145,7 @@ fn rule_rfc6298_d11_a_round_trip_of_zero_is_a_sample() {
     assert_eq!(fed(config, &[0]).rto(), NANOSECOND);
 }
 
-/// (decision 12) An ACK before its send is rejected, the state untouched.
+/// (D12) An ACK before its send is rejected, the state untouched.
 #[test]
 fn rule_rfc6298_d12_an_ack_before_its_send_is_rejected() {
     let mut estimator = fed(BARE, &[700]);
@@ -170,7 +170,7 @@ fn rule_rfc6298_d12_an_ack_before_its_send_is_rejected() {
     assert_eq!(sample.rtt(), Err(Rejection::AckBeforeSend));
 }
 
-/// (decision 13) Larger samples count as `max_sample`, and nothing overflows.
+/// (D13) Larger samples count as `max_sample`, and nothing overflows.
 #[test]
 fn rule_rfc6298_d13_huge_samples_saturate() {
     const HOUR: u64 = 3_600_000;
@@ -198,7 +198,7 @@ fn rule_rfc6298_d13_huge_samples_saturate() {
     assert_eq!(timer.poll_timeout(), Some(Duration::MAX)); // the end of time
 }
 
-/// (decision 14) Exact while no bit is lost; then never early and less than 2 ns late.
+/// (D14) Exact while no bit is lost; then never early and less than 2 ns late.
 #[test]
 fn rule_rfc6298_d14_the_rto_is_exact_until_an_update_rounds_and_then_guarded() {
     let ns = Duration::from_nanos;

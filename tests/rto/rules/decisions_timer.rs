@@ -4,7 +4,7 @@ use rto::{Collapse, Config, Progress, Rejection, Sampler};
 
 use super::*;
 
-/// (decision 6) An ACK of retransmitted data restarts the timer, the RTO still backed off.
+/// (D6) An ACK of retransmitted data restarts the timer, the RTO still backed off.
 #[test]
 fn rule_rfc6298_d6_an_ack_of_retransmitted_data_restarts_without_collapse() {
     let mut timer = timer(BARE, &[100]); // RTO 300
@@ -17,7 +17,7 @@ fn rule_rfc6298_d6_an_ack_of_retransmitted_data_restarts_without_collapse() {
     assert_eq!(timer.poll_timeout(), Some(ms(600 + 2 * 300))); // also across a stop
 }
 
-/// (decision 7) A late call is one expiry, and the next deadline counts from it.
+/// (D7) A late call is one expiry, and the next deadline counts from it.
 #[test]
 fn rule_rfc6298_d7_a_late_call_is_one_expiry_counted_from_now() {
     let mut timer = timer(Config::RFC6298, &[]);
@@ -31,7 +31,7 @@ fn rule_rfc6298_d7_a_late_call_is_one_expiry_counted_from_now() {
     expire(&mut timer, late + ms(2_000));
 }
 
-/// (decision 8) A send that the socket refused runs the timer as well: trying is enough.
+/// (D8) A send that the socket refused runs the timer as well: trying is enough.
 #[test]
 fn rule_rfc6298_d8_an_attempt_to_send_starts_the_timer() {
     let mut timer = timer(Config::RFC6298, &[]);
@@ -40,7 +40,7 @@ fn rule_rfc6298_d8_an_attempt_to_send_starts_the_timer() {
     expire(&mut timer, ms(1_000)); // counted from the first attempt
 }
 
-/// (decision 10) A fast retransmission is no timeout.
+/// (D10) A fast retransmission is no timeout.
 #[test]
 fn rule_rfc6298_d10_a_fast_retransmission_is_no_timeout() {
     let mut timer = timer(Config::RFC6298, &[]);
@@ -60,7 +60,7 @@ fn rule_rfc6298_d10_a_fast_retransmission_is_no_timeout() {
     assert_eq!(sampler.handle_acked(ms(450), 20), None);
 }
 
-/// (decision 15) An ACK of retransmitted and fresh segments together gives no sample.
+/// (D15) An ACK of retransmitted and fresh segments together gives no sample.
 #[test]
 fn rule_rfc6298_d15_an_ack_of_old_and_fresh_data_gives_no_sample() {
     let acked = |upto: [u64; 2]| {
@@ -76,7 +76,7 @@ fn rule_rfc6298_d15_an_ack_of_old_and_fresh_data_gives_no_sample() {
     assert_eq!(acked([10, 20]), Some(Ok(ms(1_100 - 1_010)))); // apart
 }
 
-/// (decision 16) What ends a back-off is a named policy.
+/// (D16) What ends a back-off is a named policy.
 #[test]
 fn rule_rfc6298_d16_the_collapse_policy_is_named() {
     // RTO in ms after an expiry and an ACK without a sample; before a sample and after 100 ms.
@@ -107,7 +107,7 @@ fn rule_rfc6298_d16_the_collapse_policy_is_named() {
     );
 }
 
-/// (decision 17) Due at the deadline itself; early calls and calls after a stop do nothing.
+/// (D17) Due at the deadline itself; early calls and calls after a stop do nothing.
 #[test]
 fn rule_rfc6298_d17_a_deadline_is_due_at_its_instant() {
     let mut timer = timer(Config::RFC6298, &[]);
@@ -128,7 +128,7 @@ fn rule_rfc6298_d17_a_deadline_is_due_at_its_instant() {
     expire(&mut expired, ms(1_000));
 }
 
-/// (decision 18) A new RTO leaves a running timer's deadline alone.
+/// (D18) A new RTO leaves a running timer's deadline alone.
 #[test]
 fn rule_rfc6298_d18_a_new_rto_leaves_the_deadline_alone() {
     let mut timer = timer(Config::RFC6298, &[]);
