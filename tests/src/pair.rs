@@ -399,17 +399,17 @@ impl Side {
                 Event::Trace(Trace::Expired {
                     at,
                     rto,
-                    next_rto,
-                    last_sent,
-                    ..
+                    estimator,
+                    last_sent_at,
                 }) => {
                     assert_eq!(at, now, "seed {seed}");
+                    let next_rto = estimator.rto();
                     assert!(
                         next_rto >= rto,
                         "seed {seed}: {next_rto:?} after {rto:?} (5.5-1)"
                     );
                     assert!(
-                        now - last_sent >= rto,
+                        now - last_sent_at >= rto,
                         "seed {seed}: {} sends early (5-1)",
                         self.name
                     );

@@ -67,12 +67,8 @@ pub enum Trace {
         at: Duration,
         /// The round trip.
         rtt: Duration,
-        /// The smoothed round trip after it.
-        srtt: Duration,
-        /// Its variation after it.
-        rttvar: Duration,
-        /// The RTO after it.
-        rto: Duration,
+        /// The estimator after it.
+        estimator: rto::Estimator,
         /// How many back-offs it undid.
         collapsed: u32,
     },
@@ -82,12 +78,10 @@ pub enum Trace {
         at: Duration,
         /// The RTO that ran out.
         rto: Duration,
-        /// The RTO from here on.
-        next_rto: Duration,
-        /// Back-offs in force, this one included.
-        backoffs: u32,
+        /// The estimator from here on, with this back-off.
+        estimator: rto::Estimator,
         /// When the data that is sent again was last sent.
-        last_sent: Duration,
+        last_sent_at: Duration,
     },
     /// Packets were lost by the evidence of later ones (L3).
     FastRetransmit {

@@ -184,7 +184,7 @@ fn a_black_out_is_survived_and_the_timer_doubles_through_it() {
     assert!(pair.server.bytes(server) == data);
     let expiries: Vec<(Duration, Duration)> = (pair.client.traces.iter())
         .filter_map(|trace| match trace {
-            Trace::Expired { rto, next_rto, .. } => Some((*rto, *next_rto)),
+            Trace::Expired { rto, estimator, .. } => Some((*rto, estimator.rto())),
             _ => None,
         })
         .collect();
@@ -192,11 +192,16 @@ fn a_black_out_is_survived_and_the_timer_doubles_through_it() {
         expiries[..3],
         [(secs(1), secs(2)), (secs(2), secs(4)), (secs(4), secs(8))]
     );
-    let collapse =
-        pair.client.traces.iter().any(
-            |trace| matches!(trace, Trace::Sample { rto, collapsed: 3, .. } if *rto == secs(1)),
-        );
-    assert!(collapse, "a fresh sample undoes three back-offs");
+    let collapse = |trace: &Trace| match trace {
+        Trace::Sample {
+            estimator,
+            collapsed,
+            ..
+        } => (estimator.rto(), *collapsed) == (secs(1), 3),
+        _ => false,
+    };
+    let collapsed = pair.client.traces.iter().any(collapse);
+    assert!(collapsed, "a fresh sample undoes three back-offs");
 }
 
 #[test]

@@ -22,10 +22,9 @@ fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
         Trace::Sample {
             at,
             rtt,
-            rto,
+            estimator,
             collapsed,
-            ..
-        } => Some((*at, *rtt, *rto, *collapsed)),
+        } => Some((*at, *rtt, estimator.rto(), *collapsed)),
         _ => None,
     });
     // The repeated Hello gives none; the one with the cookie does, and wins over 5.7.

@@ -124,10 +124,13 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
     );
     for trace in &pair.client.traces {
         if let Trace::Expired {
-            at, rto, last_sent, ..
+            at,
+            rto,
+            last_sent_at,
+            ..
         } = trace
         {
-            assert!(*at - *last_sent >= *rto, "{trace:?}");
+            assert!(*at - *last_sent_at >= *rto, "{trace:?}");
         }
     }
     assert_eq!(

@@ -244,18 +244,13 @@ impl Connection {
             return;
         };
         self.stats.samples = self.stats.samples.saturating_add(1);
-        let estimator = self.flight.timer().estimator();
-        if let (Ok(rtt), Some(srtt), Some(rttvar)) =
-            (sample.rtt(), estimator.srtt(), estimator.rttvar())
-        {
-            let rto = estimator.rto();
+        let estimator = *self.flight.timer().estimator();
+        if let Ok(rtt) = sample.rtt() {
             let collapsed = backoffs.saturating_sub(estimator.backoffs());
             self.events.trace(Trace::Sample {
                 at,
                 rtt,
-                srtt,
-                rttvar,
-                rto,
+                estimator,
                 collapsed,
             });
         }

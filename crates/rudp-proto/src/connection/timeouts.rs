@@ -113,7 +113,7 @@ impl Connection {
             self.congestion
                 .handle_timeout(next, flight, packet.by_timer);
         }
-        self.trace_expiry(now, expiry, packet.map_or(now, |packet| packet.sent_at));
+        self.trace_expiry(now, expiry.rto, packet.map_or(now, |packet| packet.sent_at));
         if self.is_refused(now, expiry.rto) {
             return self.lose(CloseReason::Lost(Lost::Refused));
         }
@@ -143,21 +143,15 @@ impl Connection {
         };
         self.stats.timeouts = self.stats.timeouts.saturating_add(1);
         self.hello_due = true;
-        self.trace_expiry(now, expiry, self.handshake.sent_at().unwrap_or(now));
+        self.trace_expiry(now, expiry.rto, self.handshake.sent_at().unwrap_or(now));
     }
 
-    fn trace_expiry(&mut self, at: Duration, expiry: rto::Expiry, last_sent: Duration) {
-        let rto::Expiry {
-            rto,
-            next_rto,
-            backoffs,
-        } = expiry;
+    fn trace_expiry(&mut self, at: Duration, rto: Duration, last_sent_at: Duration) {
         self.events.trace(Trace::Expired {
             at,
             rto,
-            next_rto,
-            backoffs,
-            last_sent,
+            estimator: *self.flight.timer().estimator(),
+            last_sent_at,
         });
     }
 }

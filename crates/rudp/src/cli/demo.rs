@@ -117,7 +117,7 @@ fn as_json(record: &Record, findings: &[Finding]) -> Value {
             "rto_us": us(expiry.rto),
             "next_rto_us": us(expiry.next_rto),
             "in_a_row": expiry.in_a_row,
-            "last_sent_at_us": us(expiry.last_sent),
+            "last_sent_at_us": us(expiry.last_sent_at),
         })
     });
     let findings = findings.iter().map(

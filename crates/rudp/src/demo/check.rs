@@ -106,13 +106,13 @@ fn expiries(record: &Record) -> Finding {
     };
     let secs = Duration::from_secs;
     let on_time = in_the_dark.iter().zip(DUE).all(|(expiry, (rto, after))| {
-        let silence = expiry.at.saturating_sub(expiry.last_sent);
+        let silence = expiry.at.saturating_sub(expiry.last_sent_at);
         // The first RTO may exceed its floor of 1 s where round trips vary a lot.
         expiry.rto >= secs(rto) && silence >= secs(after) && silence <= secs(after) + 2 * LATE
     });
     let seen: Vec<_> = in_the_dark
         .iter()
-        .map(|expiry| span(expiry.at.saturating_sub(expiry.last_sent)))
+        .map(|expiry| span(expiry.at.saturating_sub(expiry.last_sent_at)))
         .collect();
     let rtos: Vec<_> = in_the_dark.iter().map(|expiry| span(expiry.rto)).collect();
     soft(

@@ -212,7 +212,7 @@ pub(super) fn expired(expiry: &Expiry) -> String {
     format!(
         "expired at {}, {} after the last send: RTO {} ran out, then {}",
         seconds(expiry.at),
-        span(expiry.at.saturating_sub(expiry.last_sent)),
+        span(expiry.at.saturating_sub(expiry.last_sent_at)),
         span(expiry.rto),
         span(expiry.next_rto)
     )

@@ -21,14 +21,14 @@ pub(super) fn dark(record: &Record) -> String {
         .expiries
         .iter()
         .skip_while(|expiry| expiry.at < dark.start)
-        .take_while(|expiry| expiry.last_sent < dark.end)
+        .take_while(|expiry| expiry.last_sent_at < dark.end)
         .collect();
     let Some(first) = expiries.first() else {
         return String::new();
     };
     let collapse = record.acts.iter().filter_map(|act| act.collapse);
     let collapse = collapse.map(|(at, _)| at).find(|&at| at > first.at);
-    let origin = first.last_sent;
+    let origin = first.last_sent_at;
     let since = |at: Duration| x(at) - x(origin);
     let end = collapse.unwrap_or(record.end).max(dark.end);
     let mut plot = Plot::lanes(

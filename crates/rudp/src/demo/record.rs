@@ -109,7 +109,7 @@ pub struct Expiry {
     /// How many expiries in a row this makes.
     pub in_a_row: u32,
     /// When the data concerned was last sent before the first of them.
-    pub last_sent: Duration,
+    pub last_sent_at: Duration,
 }
 
 /// An attempt that ended.
@@ -269,11 +269,10 @@ impl Record {
             Trace::Sample {
                 at,
                 rtt,
-                srtt,
-                rto,
+                estimator,
                 collapsed,
-                ..
             } => {
+                let (srtt, rto) = (estimator.srtt().unwrap_or(rtt), estimator.rto());
                 act.samples += 1;
                 if at >= act.next_round {
                     act.rounds += 1;
@@ -290,18 +289,18 @@ impl Record {
             Trace::Expired {
                 at,
                 rto,
-                next_rto,
-                backoffs,
-                last_sent,
+                estimator,
+                last_sent_at,
             } => {
                 act.expiries += 1;
-                let before = self.expiries.last().filter(|_| backoffs > 1);
+                let in_a_row = estimator.backoffs();
+                let before = self.expiries.last().filter(|_| in_a_row > 1);
                 self.expiries.push(Expiry {
                     at,
                     rto,
-                    next_rto,
-                    in_a_row: backoffs,
-                    last_sent: before.map_or(last_sent, |first| first.last_sent),
+                    next_rto: estimator.rto(),
+                    in_a_row,
+                    last_sent_at: before.map_or(last_sent_at, |first| first.last_sent_at),
                 });
             }
             Trace::FastRetransmit { at, .. } => {

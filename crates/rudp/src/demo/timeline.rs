@@ -3,7 +3,6 @@
 use std::{fmt, net::SocketAddr, time::Duration};
 
 use grpc_backoff::Outcome;
-use rto::{Estimator, Sample};
 
 use super::{
     News, Record, SCRIPT,
@@ -84,8 +83,8 @@ const PULSE: Duration = Duration::from_secs(1);
 /// Turns what happens into lines.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    /// The estimator of the current connection, run once more beside it: it can explain itself.
-    estimator: Option<(Handle, Estimator)>,
+    /// The last connection that had a sample.
+    sampled: Option<Handle>,
     next_pulse: Duration,
 }
 
@@ -126,57 +125,25 @@ impl Timeline {
             News::Sender(SendEvent {
                 what: Sending::Trace { connection, trace },
                 ..
-            }) => {
-                let first = self.follow(*connection, *trace);
-                self.trace(*trace, first, record).into_iter().collect()
-            }
+            }) => self
+                .trace(*connection, *trace, record)
+                .into_iter()
+                .collect(),
             News::Sender(event) => sender(event, record).into_iter().collect(),
         }
     }
 
-    /// Runs the estimator beside the connection's own. Returns whether this is its first sample.
-    fn follow(&mut self, connection: Handle, trace: Trace) -> bool {
-        if self.estimator.is_none_or(|(whose, _)| whose != connection) {
-            let fresh = Estimator::new(rto::Config::RFC6298).ok();
-            self.estimator = fresh.map(|fresh| (connection, fresh));
-        }
-        let Some((_, estimator)) = &mut self.estimator else {
-            return false;
-        };
-        match trace {
-            Trace::Sample { rtt, .. } => {
-                let first = estimator.srtt().is_none();
-                estimator.sample(Sample::measured(rtt));
-                first
-            }
-            Trace::Expired { .. } => {
-                estimator.back_off();
-                false
-            }
-            _ => false,
-        }
-    }
-
-    /// The RTO and its reasons; the plain number if the estimators have parted, as they do after a
-    /// handshake that timed out.
-    fn explain(&self, rto: Duration) -> String {
-        match &self.estimator {
-            Some((_, estimator)) if estimator.rto() == rto => estimator.explain().to_string(),
-            _ => format!("RTO {}", span(rto)),
-        }
-    }
-
-    fn trace(&mut self, trace: Trace, first: bool, record: &Record) -> Option<Line> {
+    fn trace(&mut self, connection: Handle, trace: Trace, record: &Record) -> Option<Line> {
         let act = record.acts.last()?;
         let (at, text) = match trace {
             Trace::Sample {
                 at,
                 rtt,
-                rto,
+                estimator,
                 collapsed,
-                ..
             } => {
-                let why = self.explain(rto);
+                let first = self.sampled.replace(connection) != Some(connection);
+                let why = estimator.explain();
                 let text = if collapsed > 0 {
                     let undone = count(collapsed.into(), "back-off", "back-offs");
                     format!("a fresh sample of {} undoes {undone}: {why}", span(rtt))
@@ -191,10 +158,12 @@ impl Timeline {
                 self.next_pulse = at + PULSE;
                 (at, text)
             }
-            Trace::Expired { at, rto, .. } => {
+            Trace::Expired {
+                at, rto, estimator, ..
+            } => {
                 let expiry = record.expiries.last()?;
-                let silence = span(at.saturating_sub(expiry.last_sent));
-                let why = self.explain(expiry.next_rto);
+                let silence = span(at.saturating_sub(expiry.last_sent_at));
+                let why = estimator.explain();
                 let text = format!(
                     "EXPIRED {silence} after the last send: the RTO of {} ran out; sent again. Now {why}",
                     span(rto)
