@@ -2,8 +2,8 @@
 
 use conformance::{
     model::{Model, is_due},
+    rto_vectors::{Covers, Event, Subject, Verdict, View},
     subject::Rto,
-    vectors::{Covers, Event, Subject, Verdict, View},
 };
 use proptest::collection::vec;
 use rto::{Collapse, Estimator, Gain, PostSyn};
@@ -206,7 +206,7 @@ proptest! {
             }
             Err(error) => {
                 prop_assert!(!legal, "{config:?}: {error}");
-                let names_a_rule = ["(2.", "(4-1)", "(decision "];
+                let names_a_rule = ["(2.", "(4-1)", "(D"];
                 let message = error.to_string();
                 prop_assert!(names_a_rule.iter().any(|rule| message.contains(rule)), "{message}");
             }
