@@ -1,12 +1,10 @@
 //! One test per rule of `spec/backoff.md`.
 
-#[path = "../grpc/support.rs"]
-mod support;
-
 use backoff_policy::{Jitter, Ratio, Schedule, ScheduleError, Series};
+use conformance::draws::{MIDDLE, splitmix64};
+use conformance::time::{ms, ns, s};
 use std::collections::HashSet;
 use std::time::Duration;
-use support::{MIDDLE, ms, ns, s, splitmix64};
 
 const KINDS: [Jitter; 5] = [
     Jitter::None,

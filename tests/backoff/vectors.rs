@@ -1,11 +1,10 @@
 //! Runs `vectors/backoff.json`.
 
-#[path = "../grpc/support.rs"]
-mod support;
-
 use backoff_policy::{Jitter, Ratio, Schedule, Series};
+use conformance::draws::Draws;
+use conformance::time::ns;
+use conformance::vectors::load;
 use serde::Deserialize;
-use support::{Draws, load, ns};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +54,7 @@ impl ScheduleData {
 
 #[test]
 fn every_vector_holds() {
-    let vectors: Vec<Vector> = load(include_str!("../vectors/backoff.json"), "backoff");
+    let vectors: Vec<Vector> = load("backoff.json");
     assert!(vectors.len() >= 10);
     for mut vector in vectors {
         let id = vector.id;
@@ -76,16 +75,4 @@ fn every_vector_holds() {
             assert_eq!(schedule.bounds(n), ns(least)..=ns(most), "{id}: bounds {n}");
         }
     }
-}
-
-#[test]
-fn the_stated_draws_are_those_of_splitmix64() {
-    let mut draws = Draws::Splitmix64(1);
-    let expected = [
-        0x910a_2dec_8902_5cc1,
-        0xbeeb_8da1_658e_ec67,
-        0xf893_a2ee_fb32_555e,
-        0x71c1_8690_ee42_c90b,
-    ];
-    assert_eq!([0; 4].map(|_| draws.draw()), expected);
 }

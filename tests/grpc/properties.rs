@@ -1,14 +1,14 @@
 //! What holds for any order of calls at any times. A failing case is printed and shrunk.
 
-mod support;
-
+use conformance::draws::Draws;
+use conformance::grpc::{actions, fail};
+use conformance::time::{ns, s};
 use grpc_backoff::{
     Action, AttemptId, Config, Connection, FirstDelay, FlapGuard, Reset, Start, State, Timing,
     Verdict,
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use support::{Draws, actions, ns, s};
 
 #[derive(Clone, Copy, Debug)]
 enum Call {
@@ -335,7 +335,7 @@ fn ten_thousand_clients_disperse() {
         let [Action::Start(start)] = host.poll(s(0))[..] else {
             panic!("a start")
         };
-        support::fail(&mut host.connection, s(0), start.attempt);
+        fail(&mut host.connection, s(0), start.attempt);
         let retry = host.connection.poll_timeout().expect("wanted").as_millis();
         assert!((800..=1_200).contains(&retry), "seed {seed}: {retry}");
         buckets[(retry as usize - 800) / 10] += 1;

@@ -3,8 +3,9 @@
 
 use conformance::{
     model::Model,
+    rto_vectors::{Subject, Vector},
     subject::Rto,
-    vectors::{Subject, Vector, load},
+    vectors::load,
 };
 
 /// Every miss of every step, with the vector's id.
@@ -47,7 +48,7 @@ fn the_reference_model_gives_what_the_vectors_state() {
 /// SRTT after each of 1,382 round trips of Linux, within its own microsecond.
 #[test]
 fn the_kernel_agrees_within_a_microsecond() {
-    let vectors = load("kernel.json");
+    let vectors: Vec<Vector> = load("kernel.json");
     let steps = vectors.iter().flat_map(|vector| &vector.steps);
     assert_eq!(
         steps.filter(|step| step.expect.srtt_ns.is_some()).count(),
@@ -60,7 +61,7 @@ fn the_kernel_agrees_within_a_microsecond() {
 /// The runner itself must be able to fail: each stated value, one off, is a miss.
 #[test]
 fn a_wrong_expectation_is_a_miss() {
-    for vector in &mut load("rto.json") {
+    for vector in &mut load::<Vector>("rto.json") {
         let mut subject = rto(vector);
         for step in &mut vector.steps {
             let reply = subject.apply(&step.event);

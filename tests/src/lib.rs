@@ -2,21 +2,29 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`vectors`] | the format of the RTO vector files and how answers are compared |
+//! | [`vectors`] | the reader of every vector file |
+//! | [`schema`] | the check of vector files against `vectors/schema.json` |
+//! | [`rto_vectors`] | the format of the RTO vectors and how answers are compared |
 //! | [`settings`] | an estimator's configuration in plain numbers |
 //! | [`model`] | RFC 6298 in exact rationals, without a line of `rto` |
 //! | [`fixed`] | the same estimate in 256-bit fixed point, for long chains |
 //! | [`subject`] | `rto` behind the same events as the model |
-//! | [`schema`] | the check of vector files against `vectors/schema.json` |
+//! | [`grpc`] | steps of the gRPC connection machine |
+//! | [`draws`] | named random draws |
+//! | [`time`] | spans by their unit |
 //! | [`pair`] | two endpoints of the transport in virtual time |
 use std::io::Write;
 
+pub mod draws;
 pub mod fixed;
+pub mod grpc;
 pub mod model;
 pub mod pair;
+pub mod rto_vectors;
 pub mod schema;
 pub mod settings;
 pub mod subject;
+pub mod time;
 pub mod vectors;
 
 /// Says that a test cannot run here, past the harness, which hides what passing tests print.

@@ -8,8 +8,8 @@ use num_rational::BigRational;
 use num_traits::Signed;
 
 use crate::{
+    rto_vectors::{Covers, Event, Reply, Subject, Verdict, View},
     settings::{AfterHandshake, CollapseOn, Settings},
-    vectors::{Covers, Event, Reply, Subject, Verdict, View},
 };
 
 /// Estimator, timer and sampler in one. Times are whole nanoseconds.

@@ -6,8 +6,8 @@ use rto::{Config, ConfigError, Estimator, Outcome, Progress, RetransmitTimer, Sa
 
 use crate::{
     model::whole,
+    rto_vectors::{Covers, Event, Reply, Subject, Verdict, View},
     settings::Settings,
-    vectors::{Covers, Event, Reply, Subject, Verdict, View},
 };
 
 /// Timer, estimator and sampler of `rto`.

@@ -3,7 +3,7 @@
 use super::{
     Connecting, Dial, Server, assert_close, client, limited, outcomes, since, virtual_now,
 };
-use crate::support::{ms, s};
+use conformance::time::{ms, s};
 use grpc_backoff::{Config, Error, Failure, Limit, Outcome, Reconnector, State};
 use std::future::pending;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Panics, other tasks and watchers around the driver.
 
 use super::{Reports, Server, assert_close, client, dial, limited, outcomes, since, virtual_now};
-use crate::support::{middle, ms, s};
+use conformance::draws::middle;
+use conformance::time::{ms, s};
 use grpc_backoff::{AttemptId, Config, Failure, FlapGuard, Outcome, Reconnector, State, Status};
 use std::pin::Pin;
 use std::sync::Arc;

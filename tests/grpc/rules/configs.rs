@@ -1,5 +1,6 @@
-use super::decisions::{machine, with};
-use crate::support::{Draws, actions, fail, middle, ms, ns, s, started};
+use conformance::draws::{Draws, middle};
+use conformance::grpc::{actions, fail, machine, started, with};
+use conformance::time::{ms, ns, s};
 use grpc_backoff::{
     Action, Config, ConfigError, Connection, FirstDelay, FlapGuard, Lint, Ratio, Reset, Timing,
 };

@@ -1,16 +1,8 @@
-use crate::support::{actions, fail, fail_times, lose, middle, ms, ns, s, settle, started};
+use conformance::draws::middle;
+use conformance::grpc::{actions, fail, fail_times, lose, machine, settle, started, with};
+use conformance::time::{ms, ns, s};
 use grpc_backoff::{Abort, Action, Config, Connection, Limit, Reset, State, Timing, Verdict};
 use std::time::Duration;
-
-pub(super) fn machine() -> Connection {
-    with(|_| {})
-}
-
-pub(super) fn with(change: impl FnOnce(&mut Config)) -> Connection {
-    let mut config = Config::GRPC;
-    change(&mut config);
-    Connection::new(config).expect("valid")
-}
 
 /// (D5) After a reset in flight a failure is followed at once, by the first delay again.
 #[test]

@@ -1,12 +1,10 @@
-use crate::support::{actions, fail, fail_times, lose, middle, ms, ns, s, settle, started};
+use conformance::draws::{Draws, middle};
+use conformance::grpc::{actions, fail, fail_times, lose, machine, settle, started};
+use conformance::time::{ms, ns, s};
 use grpc_backoff::{
     Action, Config, Connection, FirstDelay, FlapGuard, Ratio, Reset, State, Timing,
 };
 use std::time::Duration;
-
-fn machine() -> Connection {
-    Connection::new(Config::GRPC).expect("the document's values are valid")
-}
 
 /// (S1) After a failed attempt the next one waits, each time longer.
 #[test]
@@ -228,7 +226,7 @@ fn rule_grpc_s11_the_series_resets_when_settings_arrives() {
 /// The starts of a client whose attempts end three ways in turn, each soon: a failure, a failure,
 /// and a connection that is lost.
 fn starts(config: Config, seed: u64) -> Vec<Duration> {
-    let mut draws = crate::support::Draws::Splitmix64(seed);
+    let mut draws = Draws::Splitmix64(seed);
     let mut connection = Connection::new(config).expect("valid");
     connection.connect(s(0));
     let mut starts = Vec::new();

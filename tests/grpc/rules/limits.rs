@@ -1,12 +1,14 @@
-use crate::support::{actions, fail, fail_times, lose, middle, ms, s, settle, started};
+use conformance::draws::middle;
+use conformance::grpc::{actions, fail, fail_times, lose, settle, started, with};
+use conformance::time::{ms, s};
 use grpc_backoff::{Config, Connection, Limit, State};
 use std::time::Duration;
 
 fn limited(max_attempts: Option<u32>, max_elapsed: Option<Duration>) -> Connection {
-    let mut config = Config::GRPC;
-    config.max_attempts = max_attempts.map(|n| n.try_into().expect("not zero"));
-    config.max_elapsed = max_elapsed;
-    Connection::new(config).expect("valid")
+    with(|config| {
+        config.max_attempts = max_attempts.map(|n| n.try_into().expect("not zero"));
+        config.max_elapsed = max_elapsed;
+    })
 }
 
 fn assert_gave_up(connection: &mut Connection, limit: Limit) {

@@ -1,7 +1,9 @@
 //! The official interop test's judgement over our machine, and over its own limits (V11).
 
 use crate::oracle::{Rejected, judge};
-use crate::support::{Draws, actions, fail, ms, s};
+use conformance::draws::Draws;
+use conformance::grpc::{actions, fail};
+use conformance::time::{ms, s};
 use grpc_backoff::{Action, Config, Connection};
 
 #[test]

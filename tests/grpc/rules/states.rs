@@ -1,9 +1,7 @@
-use crate::support::{actions, fail, fail_times, lose, middle, ms, s, settle, started};
-use grpc_backoff::{Abort, Config, Connection, Reset, State};
-
-fn machine() -> Connection {
-    Connection::new(Config::GRPC).expect("the document's values are valid")
-}
+use conformance::draws::middle;
+use conformance::grpc::{actions, fail, fail_times, lose, machine, settle, started, with};
+use conformance::time::{ms, s};
+use grpc_backoff::{Abort, Reset, State};
 
 /// (C1) Every failure passes through TRANSIENT_FAILURE, even for a wait of zero.
 #[test]
@@ -128,9 +126,7 @@ fn rule_grpc_c4_a_reset_counts_in_every_state() {
 /// (C4) A reset in READY restarts the series, `AfterStable` or not; the guard stays.
 #[test]
 fn rule_grpc_c4_a_reset_in_ready_leaves_the_guard() {
-    let mut config = Config::GRPC;
-    config.reset = Reset::AfterStable(s(60));
-    let mut connection = Connection::new(config).expect("valid");
+    let mut connection = with(|config| config.reset = Reset::AfterStable(s(60)));
     fail_times(&mut connection, 5);
     let now = connection.poll_timeout().expect("wanted");
     let sixth = started(&mut connection, now);

@@ -1,6 +1,8 @@
 //! Vectors that are a script: an event, then what the machine does and shows.
 
-use crate::support::{Draws, actions, ns};
+use conformance::draws::Draws;
+use conformance::grpc::actions;
+use conformance::time::ns;
 use grpc_backoff::{Abort, Action, AttemptId, Connection, Start, State, Verdict};
 use serde::Deserialize;
 use std::time::Duration;

@@ -9,6 +9,7 @@ mod timer;
 
 use std::time::Duration;
 
+use conformance::time::ms;
 use rto::{Config, Estimator, Expiry, RetransmitTimer, Sample};
 
 /// No floor, no cap: nothing hides the formula.
@@ -20,10 +21,6 @@ const BARE: Config = Config {
 
 /// The least step of time: both sides of each deadline are one apart.
 const NANOSECOND: Duration = Duration::from_nanos(1);
-
-const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
 
 const fn rtt(rtt: u64) -> Sample {
     Sample::measured(ms(rtt))

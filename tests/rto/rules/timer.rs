@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use conformance::{
     model::{Model, whole},
+    rto_vectors::{Event, Subject},
     settings::Settings,
-    vectors::{Event, Subject},
 };
 use rto::{Config, Outcome, PostSyn, Progress};
 

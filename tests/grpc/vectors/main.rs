@@ -1,16 +1,17 @@
 //! Runs `vectors/grpc.json`.
 
-#[path = "vectors/steps.rs"]
 mod steps;
-mod support;
 
+use conformance::draws::Draws;
+use conformance::grpc::{actions, fail, lose, settle};
+use conformance::time::ns;
+use conformance::vectors::load;
 use grpc_backoff::{
     Action, Config, Connection, FirstDelay, FlapGuard, Ratio, Reset, Start, Timing,
 };
 use serde::Deserialize;
 use std::time::Duration;
 use steps::Step;
-use support::{Draws, actions, fail, load, lose, ns, settle};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -242,10 +243,7 @@ impl Fleet {
 
 #[test]
 fn every_vector_holds() {
-    let vectors: Vec<Vector> = load(
-        include_str!("../vectors/grpc.json"),
-        "grpc-connection-backoff",
-    );
+    let vectors: Vec<Vector> = load("grpc.json");
     for vector in &vectors {
         let id = vector.id.as_str();
         assert!(
@@ -297,10 +295,7 @@ fn every_vector_holds() {
 
 #[test]
 fn every_case_is_among_the_vectors() {
-    let vectors: Vec<Vector> = load(
-        include_str!("../vectors/grpc.json"),
-        "grpc-connection-backoff",
-    );
+    let vectors: Vec<Vector> = load("grpc.json");
     let ids: Vec<_> = vectors.iter().map(|vector| vector.id.as_str()).collect();
     let scripts = [
         1, 2, 3, 6, 7, 9, 10, 12, 13, 14, 16, 18, 20, 22, 23, 24, 25, 27, 33, 34, 35, 38, 45,

@@ -1,11 +1,10 @@
 //! The tokio driver in virtual time: hours pass at once, and every instant is known.
 
-#[path = "reconnector/cancelling.rs"]
 mod cancelling;
-#[path = "reconnector/neighbours.rs"]
 mod neighbours;
-mod support;
 
+use conformance::draws::middle;
+use conformance::time::{ms, ns, s};
 use grpc_backoff::{
     AttemptId, AttemptReport, Config, Error, Failure, Limit, Outcome, Reconnector, State, Status,
 };
@@ -13,7 +12,6 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::{middle, ms, ns, s};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 

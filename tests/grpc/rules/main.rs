@@ -1,0 +1,10 @@
+//! One test per rule of `spec/grpc-connection-backoff.md`. Where a test needs tokio, it is in
+//! `grpc/reconnector`.
+
+mod configs;
+mod decisions;
+mod document;
+mod limits;
+mod official;
+mod oracle;
+mod states;

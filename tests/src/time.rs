@@ -1,0 +1,21 @@
+//! Spans and instants of virtual time by their unit.
+
+use std::time::Duration;
+
+/// This many seconds.
+#[must_use]
+pub const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// This many milliseconds.
+#[must_use]
+pub const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// This many nanoseconds.
+#[must_use]
+pub const fn ns(nanoseconds: u64) -> Duration {
+    Duration::from_nanos(nanoseconds)
+}
