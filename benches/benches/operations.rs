@@ -3,7 +3,7 @@
 use benches::OPERATIONS;
 use std::time::Duration;
 
-use conformance::pair::{Plan, run};
+use conformance::simulation::{Plan, run};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use netsim::{LinkConfig, Probability};
 use rudp_proto::Config;

@@ -12,9 +12,12 @@
 //! | [`grpc`] | steps of the gRPC connection machine |
 //! | [`draws`] | named random draws |
 //! | [`time`] | spans by their unit |
+//! | [`datagrams`] | datagrams of the transport, made and looked into |
 //! | [`pair`] | two endpoints of the transport in virtual time |
+//! | [`simulation`] | a whole connection of such a pair, held to the rules at every step |
 use std::io::Write;
 
+pub mod datagrams;
 pub mod draws;
 pub mod fixed;
 pub mod grpc;
@@ -23,6 +26,7 @@ pub mod pair;
 pub mod rto_vectors;
 pub mod schema;
 pub mod settings;
+pub mod simulation;
 pub mod subject;
 pub mod time;
 pub mod vectors;

@@ -4,7 +4,8 @@
 
 use std::{ops::Range, thread, time::Duration};
 
-use conformance::pair::{Outcome, Plan, run};
+use conformance::simulation::{Outcome, Plan, run};
+use conformance::time::ms;
 use netsim::{LinkConfig, Probability};
 use rudp_proto::Config;
 
@@ -28,10 +29,6 @@ const ORDER: [Order; 4] = [
     Order::HeldBack,
     Order::Everything,
 ];
-
-const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
 
 /// Walks the whole table of loss x delay x reordering x blackout, twice in 1,000 seeds; sizes,
 /// rates, windows and readers vary beside it.

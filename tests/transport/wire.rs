@@ -1,16 +1,18 @@
 //! Arbitrary and mutated datagrams: never a panic, never state or more bytes for a stranger.
 
-use core::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
+use conformance::datagrams::{encoded, sealed};
+use conformance::pair::{Pair, client_addr, endpoint, server_addr};
+use netsim::LinkConfig;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rudp_proto::wire::{
     Ack, Cookie, Frame, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet, Params,
     unreachable_notice,
 };
-use rudp_proto::{Config, Endpoint, Event, Secrets};
+use rudp_proto::{Config, Endpoint, Event};
 
 /// What a packet is made of, without borrows.
 #[derive(Clone, Debug)]
@@ -97,12 +99,6 @@ fn piece() -> impl Strategy<Value = Piece> {
     ]
 }
 
-fn encoded(packet: &Packet<'_>) -> Vec<u8> {
-    let mut datagram = Vec::new();
-    packet.encode(&mut datagram);
-    datagram
-}
-
 fn datagram() -> impl Strategy<Value = Vec<u8>> {
     let id = any::<u64>;
     prop_oneof![
@@ -141,59 +137,22 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
                 _ => bytes.insert(at.min(bytes.len()), value),
             }
         }
-        if seal {
-            bytes.extend(crc32(&bytes).to_be_bytes());
-        }
-        bytes
+        if seal { sealed(bytes) } else { bytes }
     })
-}
-
-/// CRC-32 (IEEE), bit by bit.
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-    let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
-    !bytes.iter().fold(u32::MAX, byte)
-}
-
-fn endpoint(seed: u8) -> Endpoint {
-    let secrets = Secrets {
-        reset_key: [seed; 32],
-        seed: [seed; 32],
-    };
-    Endpoint::new(Config::DEFAULT, secrets).expect("valid")
-}
-
-fn client_addr() -> SocketAddr {
-    "10.0.0.1:1".parse().expect("an address")
-}
-
-fn server_addr() -> SocketAddr {
-    "10.0.0.2:2".parse().expect("an address")
 }
 
 const NOW: Duration = Duration::from_secs(100);
 
-/// Two endpoints with a connection between them, and everything they said.
-fn connected() -> (Endpoint, Endpoint, Vec<Vec<u8>>) {
-    let (mut client, mut server) = (endpoint(1), endpoint(2));
-    server.listen(true);
-    let handle = client.connect(NOW, server_addr()).expect("room");
-    client
-        .connection_mut(handle)
-        .expect("alive")
-        .write(b"hello")
-        .expect("open");
-    let (mut said, mut datagram) = (Vec::new(), Vec::new());
-    loop {
-        if client.poll_transmit(NOW, &mut datagram).is_some() {
-            server.handle_datagram(NOW, client_addr(), &datagram);
-        } else if server.poll_transmit(NOW, &mut datagram).is_some() {
-            client.handle_datagram(NOW, server_addr(), &datagram);
-        } else {
-            break (client, server, said);
-        }
-        said.push(datagram.clone());
-    }
+/// Two endpoints with a connection between them; everything was said at once.
+fn connected() -> Pair {
+    let mut pair = Pair::new(Config::DEFAULT, LinkConfig::PERFECT);
+    pair.now = NOW;
+    let handle = pair.connect();
+    let written = pair.client.conn(handle).write(b"hello");
+    assert_eq!(written, Ok(5));
+    pair.run_until(NOW);
+    assert_eq!(pair.server.bytes(pair.server.handle()), b"hello");
+    pair
 }
 
 /// Lets an endpoint do whatever it wants to after a surprise, for a minute and a half.
@@ -269,7 +228,7 @@ proptest! {
         datagrams in vec(prop_oneof![datagram(), mutated()], 1..10),
         listens in any::<bool>(),
     ) {
-        let mut server = endpoint(2);
+        let mut server = endpoint(Config::DEFAULT, 2);
         server.listen(listens);
         let mut answer = Vec::new();
         for sent in datagrams {
@@ -289,7 +248,7 @@ proptest! {
     fn a_spoofed_address_cannot_use_the_cookie_of_another(
         id in any::<u64>(), params in params(), flip in 0..24_usize, bit in 0..8_u8,
     ) {
-        let mut server = endpoint(2);
+        let mut server = endpoint(Config::DEFAULT, 2);
         server.listen(true);
         let hello = |cookie| encoded(&Packet::Hello { client_id: id, params, cookie });
         server.handle_datagram(NOW, client_addr(), &hello(None));
@@ -321,8 +280,9 @@ proptest! {
         mutations in vec(mutated(), 0..10),
         small in any::<bool>(),
     ) {
-        let (mut client, mut server, said) = connected();
-        let ids = said.iter().filter_map(|bytes| match Packet::decode(bytes) {
+        let Pair { client, server, log, .. } = connected();
+        let (mut client, mut server) = (client.endpoint, server.endpoint);
+        let ids = log.iter().filter_map(|(_, _, bytes)| match Packet::decode(bytes) {
             Ok(Packet::Data { to, .. }) => Some(to),
             _ => None,
         });

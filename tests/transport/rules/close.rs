@@ -4,8 +4,9 @@ use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{CloseReason, Config, Event, Lost, WriteError};
 
-use crate::pair::{Host, Pair, clean, client_addr, endpoint, ms, pattern, secs};
 use crate::{NO_KEEPALIVE, ack, established};
+use conformance::pair::{Host, Pair, clean, client_addr, endpoint, pattern};
+use conformance::time::{ms, s};
 
 /// (K3)
 #[test]
@@ -15,7 +16,7 @@ fn rule_rudp_k3_a_graceful_close_waits_for_the_data_and_for_the_reader() {
     pair.client.conn(client).write(&pattern(50_000)).unwrap();
     pair.client.conn(client).close(3, "bye");
     pair.server.conn(server).write(b"unwanted").unwrap();
-    pair.run_for(secs(2));
+    pair.run_for(s(2));
     assert_eq!(pair.client.closed(), [&CloseReason::Local]);
     let frames = pair.frames(true);
     let close_at = frames
@@ -44,7 +45,7 @@ fn rule_rudp_k3_a_graceful_close_waits_for_the_data_and_for_the_reader() {
         reason: "bye".into(),
     };
     assert_eq!(pair.server.closed(), [&said]);
-    pair.run_for(secs(100));
+    pair.run_for(s(100));
     assert_eq!(pair.next(), None);
 }
 
@@ -67,7 +68,7 @@ fn rule_rudp_k3_what_came_before_the_close_waits_for_a_reader_that_pauses() {
         let (mut pair, client, server) = Pair::connected(config, clean());
         pair.server.reads = false;
         pair.client.send_all(client, &pattern(50_000));
-        pair.run_for(secs(2));
+        pair.run_for(s(2));
         let start = pair.now;
         let mute = hint || config.keepalive.is_none();
         pair.lets_pass = Box::new(move |at, client, _| !(mute && client && at > start + ms(35)));
@@ -80,7 +81,7 @@ fn rule_rudp_k3_what_came_before_the_close_waits_for_a_reader_that_pauses() {
             server.handle_unreachable(pair.now, client_addr());
         }
         // Half of it is read within the idle timeout, the rest within another one.
-        pair.run_until(start + secs(59));
+        pair.run_until(start + s(59));
         let mut half = vec![0; 25_000];
         let read = pair.server.conn(server).read(&mut half);
         assert_eq!(
@@ -88,7 +89,7 @@ fn rule_rudp_k3_what_came_before_the_close_waits_for_a_reader_that_pauses() {
             (Ok(Some(25_000)), &pattern(50_000)[..25_000]),
             "{case}"
         );
-        pair.run_until(start + secs(118));
+        pair.run_until(start + s(118));
         assert!(
             pair.server.closed().is_empty(),
             "{case}: {:?}",
@@ -102,7 +103,7 @@ fn rule_rudp_k3_what_came_before_the_close_waits_for_a_reader_that_pauses() {
             "{case}"
         );
         assert_eq!(pair.server.closed(), [&said], "{case}");
-        pair.run_for(secs(100));
+        pair.run_for(s(100));
         assert_eq!(pair.next(), None, "{case}");
     }
 }
@@ -119,7 +120,7 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
     pair.server.reads = false;
     pair.client.conn(client).write(b"unread").unwrap();
     pair.client.conn(client).close(5, "done");
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     let close = |frame: &Frame<'_>| matches!(frame, Frame::Close { .. });
     let arrived = |pair: &Pair, from_client| {
         let frames = pair.frames(from_client);
@@ -127,8 +128,8 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
         first.expect("it closed").0 + ms(20)
     };
     // The last step is the acknowledgement of the answer to the CLOSE.
-    let due = arrived(&pair, true) + ms(40) + secs(60);
-    pair.run_until(due + secs(100));
+    let due = arrived(&pair, true) + ms(40) + s(60);
+    pair.run_until(due + s(100));
     let said = CloseReason::Peer {
         code: 5,
         reason: "done".into(),
@@ -154,12 +155,12 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
     stay(&mut pair, vec![ack(0..own + 1)]);
     let acknowledged = pair.now;
     for _ in 0..12 {
-        pair.run_for(secs(6));
+        pair.run_for(s(6));
         stay(&mut pair, vec![Frame::Ping]);
     }
     assert_eq!(
         closed_at(&pair.client),
-        (acknowledged + secs(60), CloseReason::Local)
+        (acknowledged + s(60), CloseReason::Local)
     );
 
     // For room at a peer that lives and never reads, though both keep it alive.
@@ -172,15 +173,15 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
         (pair.client.reads, pair.server.reads) = (false, false);
         pair.client.conn(client).write(&pattern(50_000)).unwrap();
         pair.server.conn(server).write(&pattern(50_000)).unwrap();
-        pair.run_for(secs(1));
+        pair.run_for(s(1));
         pair.client.conn(client).close(0, "");
         if both_close {
             pair.server.conn(server).close(0, "");
         }
         let start = pair.now;
-        pair.run_for(secs(300));
+        pair.run_for(s(300));
         let timed_out = CloseReason::Lost(Lost::TimedOut);
-        assert_eq!(closed_at(&pair.client), (start + secs(60), timed_out));
+        assert_eq!(closed_at(&pair.client), (start + s(60), timed_out));
         assert_eq!(pair.server.closed().len(), 1);
         assert_eq!(pair.next(), None);
     }
@@ -199,7 +200,7 @@ fn rule_rudp_k3_a_simultaneous_close_waits_as_long_as_data_flows() {
     assert_eq!(pair.server.conn(server).write(&data), Ok(data.len()));
     pair.server.conn(server).close(0, "");
     pair.client.conn(client).close(0, "");
-    pair.run_for(secs(300));
+    pair.run_for(s(300));
     assert!(pair.client.bytes(client) == data);
     assert_eq!(pair.client.closed(), [&CloseReason::Local]);
     assert_eq!(pair.server.closed(), [&CloseReason::Local]);
@@ -217,7 +218,7 @@ fn rule_rudp_k3_a_blocked_writer_is_told_to_look_when_the_peer_closes() {
     let (mut pair, client, server) = Pair::connected(config, clean());
     (pair.client.reads, pair.server.reads) = (false, false);
     pair.server.conn(server).write(&pattern(50_000)).unwrap();
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     pair.server.conn(server).write(&pattern(50_000)).unwrap();
     let before = (pair.server.writable, pair.server.events.len());
     pair.client.conn(client).close(0, "");

@@ -3,8 +3,10 @@
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
 use rudp_proto::{CloseReason, Config, Endpoint, Handle, Lost, Secrets};
 
-use crate::pair::{Pair, clean, client_addr, endpoint, ms, pattern, secs};
-use crate::{NO_KEEPALIVE, ack, data, established, has, stream};
+use crate::{NO_KEEPALIVE, ack, data, established, stream};
+use conformance::datagrams::has;
+use conformance::pair::{Pair, clean, client_addr, endpoint, pattern};
+use conformance::time::{ms, s};
 
 /// (K4)
 #[test]
@@ -28,7 +30,7 @@ fn rule_rudp_k4_an_abort_is_told_at_once_with_the_settings_if_need_be() {
         .into_iter()
         .filter(|(_, _, frame)| frame.is_ack_eliciting());
     assert_eq!(streams.count(), 0, "what was not delivered is dropped");
-    pair.run_for(secs(100));
+    pair.run_for(s(100));
     assert_eq!(pair.next(), None);
 }
 
@@ -43,38 +45,41 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
     ] {
         let mut datagram = data(frames);
         let cause = datagram.len();
-        stranger.handle_datagram(secs(0), client_addr(), &datagram);
-        let answer = stranger.poll_transmit(secs(0), &mut datagram);
+        stranger.handle_datagram(s(0), client_addr(), &datagram);
+        let answer = stranger.poll_transmit(s(0), &mut datagram);
         assert_eq!(answer.is_some(), answered, "{cause}");
         assert!(!answered || (cause > RESET_LEN && datagram.len() == RESET_LEN));
     }
 
+    // With a wrong token it changes nothing.
+    let (mut pair, client, _) = established();
+    pair.server.endpoint = endpoint(Config::DEFAULT, 3);
+    pair.client.conn(client).write(b"x").unwrap();
+    pair.run_for(s(1));
+    assert!(pair.server.endpoint.stats().resets_sent > 0);
+    assert!(pair.client.conn(client).is_established());
+
     // In both directions: each side knows the other's token.
     for client_restarts in [false, true] {
         let (mut pair, client, server) = established();
-        let (restarted, other) = if client_restarts {
-            (&mut pair.client.endpoint, 1)
+        let (key, handle) = if client_restarts {
+            (1, server)
         } else {
-            (&mut pair.server.endpoint, 2)
+            (2, client)
         };
         let secrets = Secrets {
-            reset_key: [other; 32],
+            reset_key: [key; 32],
             seed: [77; 32],
         };
-        *restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
-        let (host, handle) = if client_restarts {
-            (&mut pair.server, server)
-        } else {
-            (&mut pair.client, client)
-        };
-        host.conn(handle).write(b"x").unwrap();
-        pair.run_for(secs(1));
-        let host = if client_restarts {
-            &pair.server
-        } else {
-            &pair.client
-        };
-        assert_eq!(host.closed(), [&CloseReason::Lost(Lost::Reset)]);
+        let restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
+        pair.host_mut(client_restarts).endpoint = restarted;
+        let survivor = pair.host_mut(!client_restarts);
+        survivor.conn(handle).write(b"x").unwrap();
+        pair.run_for(s(1));
+        let survivor = pair.host(!client_restarts);
+        assert_eq!(survivor.closed(), [&CloseReason::Lost(Lost::Reset)]);
+        pair.run_for(s(1));
+        assert_eq!(pair.next(), None);
     }
 
     // Who forgot before it acknowledged the CLOSE may have read nothing: lost, not closed.
@@ -88,7 +93,7 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
     assert_eq!(pair.client.conn(client).unacknowledged(), 0);
     pair.server.endpoint = endpoint(Config::DEFAULT, 2);
     pair.lets_pass = Box::new(|_, _, _| true);
-    pair.run_for(secs(2));
+    pair.run_for(s(2));
     assert_eq!(pair.client.closed(), [&CloseReason::Lost(Lost::Reset)]);
 
     // Who acknowledged it has everything, though its own CLOSE was lost.
@@ -99,7 +104,7 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
     let (_, number, _) = *pair.frames(true).last().expect("the CLOSE left");
     pair.inject(false, 90, vec![ack(0..number + 1)]);
     pair.server.endpoint = endpoint(Config::DEFAULT, 2);
-    pair.run_for(secs(11)); // a PING finds the restart
+    pair.run_for(s(11)); // a PING finds the restart
     assert_eq!(pair.client.closed(), [&CloseReason::Local]);
 }
 
@@ -134,14 +139,14 @@ fn rule_rudp_k7_a_closed_connection_lingers_for_three_rto_and_answers() {
     let sent = pair.log.len();
     pair.inject(true, 91, vec![stream(0, b"late", false)]);
     assert_eq!(pair.log.len(), sent, "it takes no data");
-    pair.run_for(secs(3));
+    pair.run_for(s(3));
     assert_eq!(pair.next(), None, "3 RTO are over");
 
     // Without an answer the CLOSE is repeated three times.
     let (mut pair, client, _) = Pair::connected(NO_KEEPALIVE, clean());
     pair.lets_pass = Box::new(|_, _, _| false);
     pair.client.conn(client).abort(1, "");
-    pair.run_for(secs(59));
+    pair.run_for(s(59));
     let frames = pair.frames(true);
     let closes = frames
         .iter()
@@ -159,7 +164,7 @@ fn crowd() -> (Pair, Vec<Handle>) {
     let mut pair = Pair::new(config, clean());
     let handles = (0..CROWD).map(|_| pair.connect()).collect();
     // Fewer strangers at a time than are answered (K9).
-    pair.run_for(secs(20));
+    pair.run_for(s(20));
     (pair, handles)
 }
 
@@ -213,7 +218,7 @@ fn rule_rudp_k7_a_last_word_that_is_not_acknowledged_yet_lingers_on_in_a_crowd()
     let start = pair.now;
     pair.lets_pass = Box::new(move |at, _, bytes| {
         let aborts = has(bytes, |f| matches!(f, Frame::Close { abort: true, .. }));
-        !aborts || at > start + secs(1)
+        !aborts || at > start + s(1)
     });
     let connected: Vec<Handle> = pair.server.events.iter().map(|event| event.1).collect();
     let (oldest, others) = connected.split_first().unwrap();
@@ -223,7 +228,7 @@ fn rule_rudp_k7_a_last_word_that_is_not_acknowledged_yet_lingers_on_in_a_crowd()
     }
     pair.run_for(ms(200));
     assert_eq!(pair.server.closed().len(), 1_025);
-    pair.run_for(secs(5));
+    pair.run_for(s(5));
     let said = CloseReason::Peer {
         code: 13,
         reason: "never again".into(),

@@ -3,8 +3,10 @@
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, WriteError};
 
-use crate::pair::{Pair, clean, ms, pattern, secs};
-use crate::{established, has, stream, violation};
+use crate::{established, stream, violation};
+use conformance::datagrams::has;
+use conformance::pair::{Pair, clean, pattern};
+use conformance::time::{ms, s};
 
 /// (F1)
 #[test]
@@ -31,7 +33,7 @@ fn rule_rudp_f2_a_sender_keeps_to_the_limit_and_a_limit_never_shrinks() {
     let (mut pair, client, _) = Pair::connected(config, clean());
     pair.server.reads = false;
     pair.client.conn(client).write(&pattern(9_000)).unwrap();
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     let end = |pair: &Pair| {
         let ends = pair
             .frames(true)
@@ -79,7 +81,7 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
     pair.settle();
     assert_eq!(limits(&pair), [15_000]);
     pair.server.conn(server).read(&mut part[..1_000]).unwrap();
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     assert_eq!(limits(&pair), [15_000, 16_000], "not the limit of then");
 }
 
@@ -141,7 +143,7 @@ fn rule_rudp_f6_a_write_takes_what_fits_and_room_is_told_once() {
     assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(2_000));
     assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(0));
     assert_eq!(pair.client.conn(client).unacknowledged(), 2_000);
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     assert_eq!(pair.client.writable, 1);
     assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(2_000));
     pair.client.conn(client).finish().unwrap();

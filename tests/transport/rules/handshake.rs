@@ -5,19 +5,21 @@ use std::time::Duration;
 use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
 use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Trace};
 
-use crate::pair::{Pair, clean, client_addr, endpoint, ms, secs, server_addr};
-use crate::{NO_KEEPALIVE, TRACED, encoded, established, has, hello, stream, violation};
+use crate::{NO_KEEPALIVE, TRACED, established, hello, stream, violation};
+use conformance::datagrams::{encoded, has};
+use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
+use conformance::time::{ms, s};
 
 /// (H1)
 #[test]
 fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
     let mut pair = Pair::new(TRACED, clean());
-    pair.lets_pass = Box::new(|at, _, _| at >= secs(3));
+    pair.lets_pass = Box::new(|at, _, _| at >= s(3));
     let client = pair.connect();
-    pair.run_until(secs(3));
+    pair.run_until(s(3));
     let hellos: Vec<Duration> = pair.sent(true).iter().map(|(at, _)| *at).collect();
-    assert_eq!(hellos, [ms(0), secs(1), secs(3)]);
-    pair.run_until(secs(4));
+    assert_eq!(hellos, [ms(0), s(1), s(3)]);
+    pair.run_until(s(4));
     let samples = pair.client.traces.iter().filter_map(|trace| match trace {
         Trace::Sample {
             at,
@@ -28,11 +30,8 @@ fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
         _ => None,
     });
     // The repeated Hello gives none; the one with the cookie does, and wins over 5.7.
-    assert_eq!(
-        samples.collect::<Vec<_>>(),
-        [(ms(3_080), ms(40), secs(1), 2)]
-    );
-    assert_eq!(pair.client.conn(client).stats().rto, secs(1));
+    assert_eq!(samples.collect::<Vec<_>>(), [(ms(3_080), ms(40), s(1), 2)]);
+    assert_eq!(pair.client.conn(client).stats().rto, s(1));
 
     // If the second exchange gives no sample either, 5.7 raises the RTO from 2 s to 3 s.
     let rto = rto::Config {
@@ -47,10 +46,10 @@ fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
         !from_client || ![1, 3].contains(&sent)
     });
     let client = pair.connect();
-    pair.run_until(secs(10));
+    pair.run_until(s(10));
     assert!(pair.client.conn(client).is_established());
     let stats = pair.client.conn(client).stats();
-    assert!((stats.samples, stats.rto) == (0, secs(3)), "{stats:?}");
+    assert!((stats.samples, stats.rto) == (0, s(3)), "{stats:?}");
 }
 
 /// (H2)
@@ -60,8 +59,8 @@ fn rule_rudp_h2_connection_ids_hang_on_the_seed_and_never_repeat() {
         let mut client = endpoint(Config::DEFAULT, seed);
         let mut datagram = Vec::new();
         let mut next = || {
-            client.connect(secs(0), server_addr()).unwrap();
-            client.poll_transmit(secs(0), &mut datagram).unwrap();
+            client.connect(s(0), server_addr()).unwrap();
+            client.poll_transmit(s(0), &mut datagram).unwrap();
             match Packet::decode(&datagram) {
                 Ok(Packet::Hello { client_id, .. }) => client_id,
                 other => panic!("{other:?}"),
@@ -88,16 +87,16 @@ fn rule_rudp_h3_a_stranger_gets_no_more_than_it_sent_and_no_state() {
     let mut client = endpoint(Config::DEFAULT, 1);
     let mut datagram = Vec::new();
     for _ in 0..100 {
-        client.connect(secs(0), server_addr()).unwrap();
-        client.poll_transmit(secs(0), &mut datagram).unwrap();
+        client.connect(s(0), server_addr()).unwrap();
+        client.poll_transmit(s(0), &mut datagram).unwrap();
         assert_eq!(datagram.len(), HELLO_LEN);
-        server.handle_datagram(secs(0), client_addr(), &datagram);
+        server.handle_datagram(s(0), client_addr(), &datagram);
         assert_eq!(
-            server.poll_transmit(secs(0), &mut datagram),
+            server.poll_transmit(s(0), &mut datagram),
             Some(client_addr())
         );
         assert!(datagram.len() < HELLO_LEN);
-        assert_eq!(server.poll_transmit(secs(0), &mut datagram), None);
+        assert_eq!(server.poll_transmit(s(0), &mut datagram), None);
     }
     assert_eq!((server.poll_timeout(), server.poll_event()), (None, None));
 }
@@ -107,8 +106,8 @@ fn challenged(config: Config) -> (Endpoint, Cookie) {
     let mut server = endpoint(config, 2);
     server.listen(true);
     let mut datagram = encoded(&hello(5, None));
-    server.handle_datagram(secs(0), client_addr(), &datagram);
-    assert!(server.poll_transmit(secs(0), &mut datagram).is_some());
+    server.handle_datagram(s(0), client_addr(), &datagram);
+    assert!(server.poll_transmit(s(0), &mut datagram).is_some());
     match Packet::decode(&datagram) {
         Ok(Packet::Challenge {
             client_id: 5,
@@ -140,7 +139,7 @@ fn rule_rudp_h4_the_first_challenge_is_answered_at_once_and_later_ones_with_the_
         };
         pair.deliver(false, &Packet::Challenge { client_id, cookie });
     }
-    pair.run_until(secs(2));
+    pair.run_until(s(2));
     let sent = pair
         .sent(true)
         .into_iter()
@@ -158,11 +157,11 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
     let last = COOKIE_LIFETIME;
     let elsewhere = "10.0.0.3:1000".parse().unwrap();
     for (case, at, from, id, good) in [
-        ("at once", secs(0), client_addr(), 5, true),
+        ("at once", s(0), client_addr(), 5, true),
         ("in the last moment", last, client_addr(), 5, true),
         ("too late", last + ms(1), client_addr(), 5, false),
-        ("from elsewhere", secs(0), elsewhere, 5, false),
-        ("for another id", secs(0), client_addr(), 6, false),
+        ("from elsewhere", s(0), elsewhere, 5, false),
+        ("for another id", s(0), client_addr(), 6, false),
     ] {
         let (mut server, cookie) = challenged(Config::DEFAULT);
         server.handle_datagram(at, from, &encoded(&hello(id, Some(cookie))));
@@ -180,7 +179,7 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
     };
     let mut restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
     restarted.listen(true);
-    restarted.handle_datagram(secs(0), client_addr(), &encoded(&hello(5, Some(cookie))));
+    restarted.handle_datagram(s(0), client_addr(), &encoded(&hello(5, Some(cookie))));
     assert_eq!(restarted.poll_event(), None);
 }
 
@@ -190,8 +189,8 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
     let (mut server, cookie) = challenged(NO_KEEPALIVE);
     let mut datagram = Vec::new();
     let mut settings = Vec::new();
-    let mut now = secs(0);
-    while now < secs(20) {
+    let mut now = s(0);
+    while now < s(20) {
         server.handle_datagram(now, client_addr(), &encoded(&hello(5, Some(cookie))));
         server.handle_timeout(now);
         while server.poll_transmit(now, &mut datagram).is_some() {
@@ -203,7 +202,7 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
         }
         now += ms(100);
     }
-    assert_eq!(settings, [secs(0), secs(1), secs(3), secs(7), secs(15)]);
+    assert_eq!(settings, [s(0), s(1), s(3), s(7), s(15)]);
     assert!(matches!(server.poll_event(), Some((_, Event::Connected))));
     assert_eq!(server.poll_event(), None);
 }
@@ -215,7 +214,7 @@ fn rule_rudp_h6_a_cookie_makes_one_connection() {
     let replay = encoded(&hello(5, Some(cookie)));
     let mut connections = 0;
     for second in 0..COOKIE_LIFETIME.as_secs() {
-        let now = secs(second);
+        let now = s(second);
         server.handle_datagram(now, client_addr(), &replay);
         server.handle_timeout(now);
         let mut datagram = Vec::new();
@@ -349,7 +348,7 @@ fn rule_rudp_h8_data_before_the_settings_is_dropped_and_comes_again() {
     assert!(!pair.client.conn(client).is_established());
     assert_eq!(pair.client.conn(client).stats().packets_received, 0);
     assert!(pair.frames(true).is_empty(), "nothing is acknowledged");
-    pair.run_until(secs(10));
+    pair.run_until(s(10));
     assert_eq!(pair.client.bytes(client), b"early");
 }
 
@@ -362,15 +361,16 @@ fn rule_rudp_h9_a_full_server_refuses_and_keeps_no_state() {
     };
     let mut pair = Pair::with(Config::DEFAULT, config, clean());
     pair.connect();
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     let events = pair.server.events.len();
     pair.connect();
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     assert_eq!(pair.client.closed(), [&CloseReason::Lost(Lost::Busy)]);
     assert_eq!(pair.server.events.len(), events);
     let refusals = pair.sent(false);
     let refusal = refusals.last().map(|(_, packet)| packet);
     assert!(matches!(refusal, Some(Packet::Refuse { .. })));
+    assert_eq!(pair.server.endpoint.stats().refusals_sent, 1);
 }
 
 /// (H10)

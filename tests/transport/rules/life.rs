@@ -8,21 +8,23 @@ use rudp_proto::{
     VIOLATION_CODE,
 };
 
-use crate::pair::{Pair, clean, client_addr, endpoint, ms, secs, server_addr};
-use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, encoded, established, hello, stream};
+use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream};
+use conformance::datagrams::encoded;
+use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
+use conformance::time::{ms, s};
 
 /// (K1)
 #[test]
 fn rule_rudp_k1_silence_is_broken_by_a_ping_that_the_timer_watches() {
     let server = Config {
-        idle_timeout: secs(12),
+        idle_timeout: s(12),
         keepalive: None,
         ..Config::DEFAULT
     };
-    for (server, every) in [(NO_KEEPALIVE, secs(10)), (server, secs(6))] {
+    for (server, every) in [(NO_KEEPALIVE, s(10)), (server, s(6))] {
         let mut pair = Pair::with(Config::DEFAULT, server, clean());
         pair.connect();
-        pair.run_for(secs(2));
+        pair.run_for(s(2));
         let quiet_since = pair.log.last().unwrap().0 + ms(20);
         let pings = |pair: &Pair| {
             let frames = pair.frames(true).into_iter();
@@ -32,11 +34,11 @@ fn rule_rudp_k1_silence_is_broken_by_a_ping_that_the_timer_watches() {
         pair.run_until(quiet_since + every - ms(41));
         assert_eq!(pings(&pair), []);
         pair.lets_pass = Box::new(|_, _, _| false);
-        pair.run_for(secs(3) + ms(100));
+        pair.run_for(s(3) + ms(100));
         let at = pings(&pair);
         assert!(at[0] <= quiet_since + every, "{at:?}");
         let gaps: Vec<Duration> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert_eq!(gaps, [secs(1), secs(2)], "repeated by the RTO");
+        assert_eq!(gaps, [s(1), s(2)], "repeated by the RTO");
     }
 }
 
@@ -44,16 +46,16 @@ fn rule_rudp_k1_silence_is_broken_by_a_ping_that_the_timer_watches() {
 #[test]
 fn rule_rudp_k2_the_smaller_idle_timeout_of_both_ends_a_silent_connection() {
     let server = Config {
-        idle_timeout: secs(20),
+        idle_timeout: s(20),
         ..Config::DEFAULT
     };
     let mut pair = Pair::with(Config::DEFAULT, server, clean());
     pair.connect();
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     let start = pair.now;
     pair.lets_pass = Box::new(|_, _, _| false);
     pair.connect(); // and one that never gets an answer
-    pair.run_until(start + secs(70));
+    pair.run_until(start + s(70));
     let closed = pair
         .client
         .events
@@ -66,10 +68,11 @@ fn rule_rudp_k2_the_smaller_idle_timeout_of_both_ends_a_silent_connection() {
     let timed_out = &CloseReason::Lost(Lost::TimedOut);
     assert_eq!(closed.len(), 2);
     assert!(
-        closed[0].1 == timed_out && closed[0].0 <= start + secs(20),
+        closed[0].1 == timed_out && closed[0].0 <= start + s(20),
         "{closed:?}"
     );
-    assert_eq!(closed[1], (start + secs(60), timed_out));
+    assert_eq!(closed[1], (start + s(60), timed_out));
+    assert_eq!(pair.server.closed(), [timed_out]);
     assert_eq!(pair.next(), None);
 }
 
@@ -104,12 +107,12 @@ fn rule_rudp_k2_an_idle_timeout_is_one_second_or_more() {
             params,
             cookie: None,
         };
-        server.handle_datagram(secs(0), client_addr(), &encoded(&hello));
+        server.handle_datagram(s(0), client_addr(), &encoded(&hello));
         let settings = Frame::Settings {
             connection_id: 6,
             params,
         };
-        server.handle_datagram(secs(0), client_addr(), &data(vec![settings]));
+        server.handle_datagram(s(0), client_addr(), &data(vec![settings]));
         let malformed = if good { 0 } else { 2 };
         assert_eq!(server.stats().malformed, malformed, "{idle_ms} ms");
     }
@@ -132,7 +135,13 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
         .endpoint
         .handle_datagram(ms(5), server_addr(), &notice);
     pair.settle();
-    assert_eq!(pair.client.closed(), [&CloseReason::Lost(Lost::Refused)]);
+    let refused = &CloseReason::Lost(Lost::Refused);
+    assert_eq!(pair.client.closed(), [refused]);
+    pair.connect(); // and the driver's own word for it
+    let client = &mut pair.client.endpoint;
+    client.handle_unreachable(pair.now, server_addr());
+    pair.settle();
+    assert_eq!(pair.client.closed(), [refused, refused]);
 
     for silent in [false, true] {
         let (mut pair, client, _) = established();
@@ -155,7 +164,7 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
             // The answer took the hint back: a later expiry is no proof.
             pair.lets_pass = Box::new(|_, _, _| false);
             pair.client.conn(client).write(b"z").unwrap();
-            pair.run_for(secs(2));
+            pair.run_for(s(2));
             assert!(pair.client.conn(client).is_established());
             assert_eq!(pair.client.conn(client).stats().timeouts, 1);
         }
@@ -174,7 +183,7 @@ fn rule_rudp_k6_a_hint_counts_after_half_an_rto_of_age_and_a_whole_one_of_silenc
         ("a packet since the timer was armed", 40, 20, 3_000),
     ] {
         let (mut pair, client, _) = established();
-        pair.run_for(secs(1));
+        pair.run_for(s(1));
         let start = pair.now;
         pair.lets_pass = Box::new(|_, _, _| false);
         pair.client.conn(client).write(b"x").unwrap();
@@ -210,7 +219,7 @@ fn rule_rudp_k6_a_hint_counts_after_half_an_rto_of_age_and_a_whole_one_of_silenc
 fn rule_rudp_k8_who_breaks_the_protocol_is_told_which_rule() {
     let (mut pair, _, _) = established();
     pair.inject(true, 50, vec![ack(0..1_000)]);
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     let [
         CloseReason::Peer {
             code: VIOLATION_CODE,
@@ -230,10 +239,10 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
     let mut server = endpoint(Config::DEFAULT, 2);
     server.listen(true);
     for id in 0..1_000 {
-        server.handle_datagram(secs(0), client_addr(), &encoded(&hello(id, None)));
+        server.handle_datagram(s(0), client_addr(), &encoded(&hello(id, None)));
     }
     let mut datagram = Vec::new();
-    let answers = std::iter::from_fn(|| server.poll_transmit(secs(0), &mut datagram)).count();
+    let answers = std::iter::from_fn(|| server.poll_transmit(s(0), &mut datagram)).count();
     assert_eq!((answers, server.stats().answers_dropped), (256, 744));
 
     // Events: one Readable for many packets.
@@ -262,20 +271,20 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
         ..Config::DEFAULT
     };
     let mut client = endpoint(config, 1);
-    assert!(client.connect(secs(0), server_addr()).is_ok());
-    assert!(client.connect(secs(0), server_addr()).is_ok());
-    assert!(client.connect(secs(0), server_addr()).is_err());
+    assert!(client.connect(s(0), server_addr()).is_ok());
+    assert!(client.connect(s(0), server_addr()).is_ok());
+    assert!(client.connect(s(0), server_addr()).is_err());
 
     // Traces: handshake steps of a client that is never answered.
     let config = Config {
         rto: fast(),
-        idle_timeout: secs(3_600),
+        idle_timeout: s(3_600),
         ..TRACED
     };
     let mut client = endpoint(config, 1);
-    let handle = client.connect(secs(0), server_addr()).unwrap();
-    let mut now = secs(0);
-    while now < secs(3_600) {
+    let handle = client.connect(s(0), server_addr()).unwrap();
+    let mut now = s(0);
+    while now < s(3_600) {
         client.handle_timeout(now);
         while client.poll_transmit(now, &mut datagram).is_some() {}
         now = client.poll_timeout().expect("it keeps trying");
@@ -289,7 +298,7 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
     };
     assert_ne!(
         first,
-        Some(Event::Trace(hello(secs(0)))),
+        Some(Event::Trace(hello(s(0)))),
         "the oldest went first"
     );
 }

@@ -4,15 +4,16 @@ use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
 use rudp_proto::{Config, Trace};
 
-use crate::pair::{Pair, clean, ms, pattern, secs};
 use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
+use conformance::pair::{Pair, clean, pattern};
+use conformance::time::{ms, s};
 
 /// A transfer over a bad link, all of it logged.
 fn lossy_transfer() -> Pair {
     let loss = "8%".parse().unwrap();
     let (mut pair, client, server) = Pair::connected(TRACED, LinkConfig { loss, ..clean() });
     pair.client.send_all(client, &pattern(400_000));
-    pair.run_for(secs(120));
+    pair.run_for(s(120));
     assert!(pair.server.bytes(server) == pattern(400_000));
     pair
 }
@@ -89,10 +90,10 @@ fn rule_rudp_l3_three_packets_later_or_one_after_an_expiry_prove_a_loss() {
     pair.lets_pass = Box::new(move |at, _, _| at >= dark);
     pair.client.send_all(client, &pattern(3_000));
     let start = pair.now;
-    pair.run_for(secs(1) + ms(150));
+    pair.run_for(s(1) + ms(150));
     assert_eq!(pair.server.bytes(server), pattern(3_000));
     assert_eq!(pair.client.conn(client).stats().timeouts, 1);
-    assert!(pair.now < start + secs(2), "no second expiry was needed");
+    assert!(pair.now < start + s(2), "no second expiry was needed");
 }
 
 /// (L4)
@@ -106,7 +107,7 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
     pair.client.conn(client).write(&pattern(5_000)).unwrap();
     pair.run_for(ms(500));
     pair.client.conn(client).write(b"later").unwrap();
-    pair.run_until(start + secs(40)); // beyond the keepalive, which has to wait (K1)
+    pair.run_until(start + s(40)); // beyond the keepalive, which has to wait (K1)
     let repeated = pair
         .frames(true)
         .into_iter()
@@ -119,7 +120,7 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
         });
     assert_eq!(
         repeated.collect::<Vec<_>>(),
-        [1, 3, 7, 15, 31].map(|at| (secs(at), 0)),
+        [1, 3, 7, 15, 31].map(|at| (s(at), 0)),
         "one packet at a time"
     );
     for trace in &pair.client.traces {
@@ -148,7 +149,7 @@ fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
     pair.client.conn(client).write(&pattern(100_000)).unwrap();
     pair.settle();
     let first = pair.frames(true).iter().rev().nth(9).unwrap().1;
-    pair.run_for(secs(1)); // the expiry repeats the first packet, and leaves a window of one
+    pair.run_for(s(1)); // the expiry repeats the first packet, and leaves a window of one
     let sent = pair.log.len();
     pair.inject(false, 60, vec![ack(first + 6..first + 7)]); // the next three are lost
     let lost = pair.client.conn(client).stats().packets_lost;
@@ -174,10 +175,10 @@ fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
 fn rule_rudp_l6_acknowledgements_are_not_acknowledged() {
     let (mut pair, client, server) = Pair::connected(NO_KEEPALIVE, clean());
     pair.client.conn(client).write(b"x").unwrap();
-    pair.run_for(secs(5));
+    pair.run_for(s(5));
     let sent = pair.log.len();
     pair.inject(true, 50, vec![ack(0..1)]);
-    pair.run_for(secs(5));
+    pair.run_for(s(5));
     assert_eq!(pair.log.len(), sent);
     assert_eq!(pair.server.conn(server).stats().bytes_in_flight, 0);
 }

@@ -6,15 +6,17 @@ use rudp_proto::wire::{
     RESET_LEN,
 };
 
-use crate::pair::{client_addr, pattern, secs, server_addr};
-use crate::{data, encoded, established, has, sealed, stream};
+use crate::{data, established, stream};
+use conformance::datagrams::{encoded, has, sealed};
+use conformance::pair::{client_addr, pattern, server_addr};
+use conformance::time::s;
 
 /// (W1)
 #[test]
 fn rule_rudp_w1_a_datagram_has_at_most_1200_bytes() {
     let (mut pair, client, _) = established();
     pair.client.send_all(client, &pattern(100_000));
-    pair.run_for(secs(5));
+    pair.run_for(s(5));
     let longest = pair.log.iter().map(|(_, _, bytes)| bytes.len()).max();
     assert!(
         (1_190..=MAX_DATAGRAM).contains(&longest.unwrap()),
@@ -72,7 +74,7 @@ fn rule_rudp_w4_a_datagram_is_taken_whole_or_not_at_all() {
     pair.server
         .endpoint
         .handle_datagram(pair.now, client_addr(), &sealed(with_tail));
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     assert_eq!(pair.server.endpoint.stats().malformed, 1);
     assert_eq!(
         (pair.server.bytes(server), pair.log.len()),
@@ -122,7 +124,7 @@ fn rule_rudp_w6_a_data_packet_has_a_known_frame_and_31_bytes_if_it_asks() {
     let unknown = sealed([head, &[9]].concat());
     assert_eq!(Packet::decode(&unknown), Err(DecodeError::FrameType(9)));
     let (mut pair, _, _) = established();
-    pair.run_for(secs(25)); // keepalives
+    pair.run_for(s(25)); // keepalives
     let asks = |bytes: &[u8]| has(bytes, |frame| frame.is_ack_eliciting());
     let asking = pair.log.iter().filter(|(_, _, bytes)| asks(bytes));
     let shortest = asking.map(|(_, _, bytes)| bytes.len()).min();
@@ -172,7 +174,7 @@ fn rule_rudp_w8_stream_data_ends_at_the_last_offset_or_before() {
 fn rule_rudp_w9_a_reason_is_utf8_of_at_most_256_bytes() {
     let (mut pair, client, _) = established();
     pair.client.conn(client).abort(1, &"\u{20ac}".repeat(100)); // three bytes each
-    pair.run_for(secs(1));
+    pair.run_for(s(1));
     let said = CloseReason::Peer {
         code: 1,
         reason: "\u{20ac}".repeat(85),

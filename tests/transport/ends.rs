@@ -1,9 +1,8 @@
 //! However a connection goes, it ends: once on each side, with nothing left behind.
 
-mod pair;
-
+use conformance::pair::{Host, Pair, client_addr, endpoint, pattern, server_addr};
+use conformance::time::{ms, s};
 use netsim::{LinkConfig, Probability};
-use pair::{Host, Pair, ms, pattern, secs};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rudp_proto::{CloseReason, Config, Handle};
@@ -46,24 +45,20 @@ struct Deeds {
 
 fn perform(pair: &mut Pair, deeds: &mut [Deeds; 2], client: bool, act: Act) {
     let now = pair.now;
-    let host = if client {
-        &mut pair.client
-    } else {
-        &mut pair.server
-    };
+    let host = pair.host_mut(client);
     let mine = &mut deeds[usize::from(client)];
     match act {
         Act::Restart => {
-            host.endpoint = pair::endpoint(Config::DEFAULT, 2 - u8::from(client));
+            host.endpoint = endpoint(Config::DEFAULT, 2 - u8::from(client));
             host.endpoint.listen(!client);
             mine.restarted = true;
         }
         Act::BlackOut(seconds) => {
-            pair.up.black_out(now, now + secs(seconds));
-            pair.down.black_out(now, now + secs(seconds));
+            pair.up.black_out(now, now + s(seconds));
+            pair.down.black_out(now, now + s(seconds));
         }
         Act::Unreachable => {
-            let peer = [pair::client_addr(), pair::server_addr()][usize::from(client)];
+            let peer = [client_addr(), server_addr()][usize::from(client)];
             host.endpoint.handle_unreachable(now, peer);
             mine.disturbed = true;
         }
@@ -142,7 +137,7 @@ proptest! {
         let [server, client] = [deeds[0].handle, deeds[1].handle];
         client.into_iter().for_each(|handle| pair.client.read_all(handle));
         server.into_iter().for_each(|handle| pair.server.read_all(handle));
-        pair.run_for(secs(400));
+        pair.run_for(s(400));
         prop_assert_eq!(pair.next(), None, "something is left behind");
         let server = pair.server.events.first().map(|(_, handle, _)| *handle);
 

@@ -1,27 +1,18 @@
 //! One test for each rule of `spec/rudp.md`.
 
-#[path = "../../crates/rudp-proto/tests/pair/mod.rs"]
-mod pair;
-
-#[path = "rules/close.rs"]
 mod close;
-#[path = "rules/ends.rs"]
 mod ends;
-#[path = "rules/flow.rs"]
 mod flow;
-#[path = "rules/handshake.rs"]
 mod handshake;
-#[path = "rules/life.rs"]
 mod life;
-#[path = "rules/loss.rs"]
 mod loss;
-#[path = "rules/wire.rs"]
 mod wire;
 
 use core::ops::Range;
 use std::time::Duration;
 
-use pair::{Pair, clean};
+use conformance::datagrams::encoded;
+use conformance::pair::{Pair, clean};
 use rudp_proto::wire::{Ack, Cookie, Frame, Packet, Params};
 use rudp_proto::{CloseReason, Config, Lost};
 
@@ -40,38 +31,12 @@ pub(crate) const PARAMS: Params = Params {
     reset_token: [9; 16],
 };
 
-pub(crate) fn encoded(packet: &Packet<'_>) -> Vec<u8> {
-    let mut datagram = Vec::new();
-    packet.encode(&mut datagram);
-    datagram
-}
-
 pub(crate) fn data(frames: Vec<Frame<'_>>) -> Vec<u8> {
     encoded(&Packet::Data {
         to: 1,
         number: 2,
         frames,
     })
-}
-
-/// Puts a right checksum under a datagram.
-pub(crate) fn sealed(mut body: Vec<u8>) -> Vec<u8> {
-    let mut digest = u32::MAX; // CRC-32, IEEE, bit by bit
-    for byte in &body {
-        digest ^= u32::from(*byte);
-        for _ in 0..8 {
-            digest = (digest >> 1) ^ (0xedb8_8320 & (digest & 1).wrapping_neg());
-        }
-    }
-    body.extend((!digest).to_be_bytes());
-    body
-}
-
-pub(crate) fn has(datagram: &[u8], wanted: impl Fn(&Frame<'_>) -> bool) -> bool {
-    match Packet::decode(datagram) {
-        Ok(Packet::Data { frames, .. }) => frames.iter().any(wanted),
-        _ => false,
-    }
 }
 
 pub(crate) fn stream(offset: u64, data: &[u8], fin: bool) -> Frame<'_> {

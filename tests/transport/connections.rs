@@ -1,0 +1,201 @@
+//! Whole connections in virtual time.
+
+use std::time::Duration;
+
+use conformance::pair::{Pair, clean, pattern};
+use conformance::time::{ms, s};
+use netsim::LinkConfig;
+use rudp_proto::wire::Packet;
+use rudp_proto::{CloseReason, Config, Event, HandshakeStep, Trace};
+
+const TRACED: Config = Config {
+    trace: true,
+    ..Config::DEFAULT
+};
+
+#[test]
+fn a_connection_takes_two_round_trips_and_data_follows() {
+    let mut pair = Pair::new(TRACED, clean());
+    let client = pair.connect();
+    pair.client.send_all(client, b"hello");
+    pair.run_for(s(1));
+    let server = pair.server.handle();
+    assert_eq!(pair.client.events, [(ms(80), client, Event::Connected)]);
+    assert_eq!(pair.server.events, [(ms(60), server, Event::Connected)]);
+    assert_eq!(pair.server.bytes(server), b"hello");
+    assert_eq!(pair.server.ended, [server]);
+    assert_eq!(pair.client.conn(client).unacknowledged(), 0);
+    let stats = *pair.client.conn(client).stats();
+    assert_eq!(stats.srtt, Some(ms(40)));
+    assert_eq!(stats.timeouts, 0);
+    use HandshakeStep::{Cookie, Hello, Settings};
+    let steps = (pair.client.traces.iter()).filter_map(|trace| match trace {
+        Trace::Handshake { at, step } => Some((*at, *step)),
+        _ => None,
+    });
+    let expected = [(ms(0), Hello), (ms(40), Cookie), (ms(80), Settings)];
+    assert_eq!(steps.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_transfer_survives_loss_reordering_duplication_and_corruption() {
+    let link = LinkConfig {
+        delay: ms(20),
+        jitter: ms(5),
+        keep_order: false,
+        loss: "5%".parse().unwrap(),
+        duplicate: "2%".parse().unwrap(),
+        corrupt: "1%".parse().unwrap(),
+        rate: Some(50_000_000),
+        ..LinkConfig::PERFECT
+    };
+    let mut pair = Pair::new(TRACED, link);
+    let client = pair.connect();
+    let data = pattern(3 << 20);
+    pair.client.send_all(client, &data);
+    pair.run_for(s(60));
+    let server = pair.server.handle();
+    assert!(
+        pair.server.bytes(server) == data,
+        "{} bytes",
+        pair.server.bytes(server).len()
+    );
+    assert_eq!(pair.server.ended, [server]);
+    let stats = pair.client.conn(client).stats();
+    assert!(
+        stats.fast_retransmits > 0 && stats.spurious_losses > 0,
+        "{stats:?}"
+    );
+    assert_eq!(stats.stream_bytes_acked, data.len() as u64);
+    assert_eq!(stats.bytes_in_flight, 0);
+    assert!(pair.server.endpoint.stats().corrupted > 0);
+}
+
+#[test]
+fn a_reader_that_pauses_stops_the_sender_and_loses_nothing() {
+    let config = Config {
+        receive_window: 10_000,
+        ..Config::DEFAULT
+    };
+    let (mut pair, client, server) = Pair::connected(config, clean());
+    pair.server.reads = false;
+    pair.client.send_all(client, &pattern(50_000));
+    pair.run_for(s(100));
+    assert_eq!(pair.client.conn(client).unacknowledged(), 40_000);
+    pair.server.reads = true;
+    pair.server.read_all(server);
+    pair.run_for(s(10));
+    assert_eq!(pair.server.bytes(server), pattern(50_000));
+}
+
+#[test]
+fn a_lost_hello_challenge_or_settings_only_delays_the_handshake() {
+    // (which datagram of which side is lost, when the client is connected)
+    for (from_client, lost, connected) in [
+        (true, 0, ms(1080)),  // the first Hello
+        (false, 0, ms(1080)), // the Challenge
+        (true, 1, ms(1080)),  // the Hello with the cookie
+        (false, 1, ms(1080)), // the SETTINGS
+    ] {
+        let mut pair = Pair::new(Config::DEFAULT, clean());
+        let mut sent = [0; 2];
+        pair.lets_pass = Box::new(move |_, client, _| {
+            let index = &mut sent[usize::from(client)];
+            *index += 1;
+            !(client == from_client && *index - 1 == lost)
+        });
+        let client = pair.connect();
+        pair.client.send_all(client, b"hello");
+        pair.run_for(s(10));
+        assert_eq!(pair.client.events[0], (connected, client, Event::Connected));
+        assert_eq!(pair.server.events.len(), 1, "one connection");
+        assert_eq!(pair.server.bytes(pair.server.handle()), b"hello");
+    }
+}
+
+#[test]
+fn a_black_out_is_survived_and_the_timer_doubles_through_it() {
+    let (mut pair, client, server) = Pair::connected(TRACED, clean());
+    let data = pattern(1_000_000);
+    pair.client.send_all(client, &data);
+    pair.run_for(ms(50));
+    let start = pair.now;
+    pair.up.black_out(start, start + s(6));
+    pair.down.black_out(start, start + s(6));
+    pair.run_for(s(60));
+    assert!(pair.server.bytes(server) == data);
+    let expiries: Vec<(Duration, Duration)> = (pair.client.traces.iter())
+        .filter_map(|trace| match trace {
+            Trace::Expired { rto, estimator, .. } => Some((*rto, estimator.rto())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(expiries[..3], [(s(1), s(2)), (s(2), s(4)), (s(4), s(8))]);
+    let collapse = |trace: &Trace| match trace {
+        Trace::Sample {
+            estimator,
+            collapsed,
+            ..
+        } => (estimator.rto(), *collapsed) == (s(1), 3),
+        _ => false,
+    };
+    let collapsed = pair.client.traces.iter().any(collapse);
+    assert!(collapsed, "a fresh sample undoes three back-offs");
+}
+
+#[test]
+fn a_graceful_close_loses_nothing() {
+    let link = LinkConfig {
+        loss: "10%".parse().unwrap(),
+        ..clean()
+    };
+    let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);
+    let data = pattern(200_000);
+    pair.client.conn(client).write(&data).unwrap();
+    pair.client.conn(client).close(0, "done");
+    assert!(pair.client.conn(client).write(b"more").is_err());
+    pair.run_for(s(120));
+    assert!(pair.server.bytes(server) == data);
+    assert_eq!(pair.client.closed(), [&CloseReason::Local]);
+    let said = CloseReason::Peer {
+        code: 0,
+        reason: "done".into(),
+    };
+    assert_eq!(pair.server.closed(), [&said]);
+    assert_eq!(pair.next(), None, "nothing is left behind");
+}
+
+#[test]
+fn connections_take_turns_to_send() {
+    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let handles = [pair.connect(), pair.connect(), pair.connect()];
+    pair.run_for(s(1));
+    for handle in handles {
+        pair.client.conn(handle).write(&pattern(5_000)).unwrap();
+    }
+    let before = pair.log.len();
+    pair.settle();
+    let to = |(_, _, bytes): &(Duration, bool, Vec<u8>)| match Packet::decode(bytes) {
+        Ok(Packet::Data { to, .. }) => to,
+        other => panic!("{other:?}"),
+    };
+    let order: Vec<u64> = pair.log[before..].iter().map(to).collect();
+    assert!(order.len() >= 12, "{order:?}");
+    for turn in order.windows(3) {
+        assert!(
+            turn[0] != turn[1] && turn[1] != turn[2] && turn[0] != turn[2],
+            "{order:?}"
+        );
+    }
+}
+
+#[test]
+fn an_idle_connection_lives_on_pings() {
+    let (mut pair, client, server) = Pair::connected(Config::DEFAULT, clean());
+    let before = pair.log.len();
+    pair.run_for(s(600));
+    assert!(pair.client.conn(client).is_established());
+    assert!(pair.server.conn(server).is_established());
+    let sent = pair.log.len() - before;
+    assert!((118..=240).contains(&sent), "{sent} datagrams in 600 s");
+}
