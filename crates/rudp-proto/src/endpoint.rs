@@ -12,6 +12,7 @@ use rto::Estimator;
 
 use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
+use crate::stats::add;
 use crate::wire::{DecodeError, Packet};
 use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
 
@@ -167,11 +168,11 @@ impl Endpoint {
     /// Takes a datagram that arrived from `from`. What cannot be decoded, or
     /// belongs to no connection, is counted in [`stats`](Self::stats).
     pub fn handle_datagram(&mut self, now: Duration, from: SocketAddr, datagram: &[u8]) {
-        self.stats.datagrams_received = self.stats.datagrams_received.saturating_add(1);
+        add(&mut self.stats.datagrams_received, 1);
         let packet = match Packet::decode(datagram) {
             Ok(packet) => packet,
-            Err(DecodeError::Checksum) => return count(&mut self.stats.corrupted),
-            Err(_) => return count(&mut self.stats.malformed),
+            Err(DecodeError::Checksum) => return add(&mut self.stats.corrupted, 1),
+            Err(_) => return add(&mut self.stats.malformed, 1),
         };
         let len = datagram.len();
         match packet {
@@ -254,7 +255,7 @@ impl Endpoint {
     #[must_use]
     pub fn poll_transmit(&mut self, now: Duration, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
         if let Some(to) = self.answers.poll(datagram) {
-            count(&mut self.stats.datagrams_sent);
+            add(&mut self.stats.datagrams_sent, 1);
             return Some(to);
         }
         loop {
@@ -266,7 +267,7 @@ impl Endpoint {
                 && connection.poll_transmit(now, datagram)
             {
                 let to = connection.peer_addr();
-                count(&mut self.stats.datagrams_sent);
+                add(&mut self.stats.datagrams_sent, 1);
                 return Some(to);
             }
             self.to_transmit.remove(&handle);
@@ -337,7 +338,7 @@ impl Endpoint {
     fn update_known(&mut self, handle: Option<Handle>, change: impl FnOnce(&mut Connection)) {
         match handle {
             Some(handle) => self.update(handle, change),
-            None => count(&mut self.stats.unknown),
+            None => add(&mut self.stats.unknown, 1),
         }
     }
 
@@ -397,8 +398,4 @@ impl Endpoint {
         self.to_transmit.remove(&handle);
         self.eventful.remove(&handle);
     }
-}
-
-fn count(counter: &mut u64) {
-    *counter = counter.saturating_add(1);
 }

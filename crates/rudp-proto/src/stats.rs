@@ -2,6 +2,11 @@
 
 use core::time::Duration;
 
+/// Counts on; a full counter stays full.
+pub(crate) const fn add(counter: &mut u64, more: u64) {
+    *counter = counter.saturating_add(more);
+}
+
 /// What a connection counted since it began. "Bytes" are UDP payload unless named
 /// otherwise.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]

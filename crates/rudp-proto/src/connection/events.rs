@@ -3,6 +3,7 @@
 
 use alloc::collections::VecDeque;
 
+use crate::stats::add;
 use crate::{CloseReason, Event, Trace};
 
 /// Traces kept for the host; the oldest goes first.
@@ -33,7 +34,7 @@ impl Events {
         }
         if self.traces.len() >= MAX_TRACES {
             self.traces.pop_front();
-            self.traces_dropped = self.traces_dropped.saturating_add(1);
+            add(&mut self.traces_dropped, 1);
         }
         self.traces.push_back(trace);
     }

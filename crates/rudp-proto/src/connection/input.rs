@@ -10,6 +10,7 @@ use crate::event::{HandshakeStep, Trace};
 use crate::handshake::same;
 use crate::loss::{Acked, Content};
 use crate::receiver::Unacceptable;
+use crate::stats::add;
 use crate::wire::{Cookie, Frame, Params, ResetToken};
 use crate::{CloseReason, Lost};
 
@@ -71,12 +72,12 @@ impl Connection {
         if self.phase == Phase::Dead || (self.phase == Phase::Connecting && !accepted) {
             return; // the SETTINGS are on another packet, and this one comes again (H8)
         }
-        self.stats.packets_received = self.stats.packets_received.saturating_add(1);
-        self.stats.bytes_received = self.stats.bytes_received.saturating_add(bytes as u64);
+        add(&mut self.stats.packets_received, 1);
+        add(&mut self.stats.bytes_received, bytes as u64);
         self.last_received = now;
         self.unreachable_at = None;
         if self.acks.is_duplicate(number) {
-            self.stats.duplicates = self.stats.duplicates.saturating_add(1);
+            add(&mut self.stats.duplicates, 1);
             if frames.iter().any(Frame::is_ack_eliciting) {
                 self.acks.acknowledge_now(now); // (L7)
             }
@@ -106,8 +107,7 @@ impl Connection {
                 }
                 let (was_readable, had_gap) = (self.recv.is_readable(), self.recv.has_gap());
                 let fresh = self.recv.handle_data(offset, data, fin)?;
-                let total = self.stats.stream_bytes_received.saturating_add(fresh);
-                self.stats.stream_bytes_received = total;
+                add(&mut self.stats.stream_bytes_received, fresh);
                 if fresh > 0 {
                     self.closing.put_off(); // (K3)
                 }
@@ -187,18 +187,18 @@ impl Connection {
                 self.congestion
                     .handle_lost(acked.largest_lost, next, flight);
             let packets = acked.lost.len() as u64;
-            self.stats.packets_lost = self.stats.packets_lost.saturating_add(packets);
+            add(&mut self.stats.packets_lost, packets);
         }
         let packets = acked.overtaken;
         if packets > 0 {
-            self.stats.fast_retransmits = self.stats.fast_retransmits.saturating_add(1);
+            add(&mut self.stats.fast_retransmits, 1);
             self.events
                 .trace(Trace::FastRetransmit { at: now, packets });
         }
         for packet in &acked.lost {
             self.handle_content_lost(&packet.content);
         }
-        self.stats.spurious_losses = self.stats.spurious_losses.saturating_add(acked.late);
+        add(&mut self.stats.spurious_losses, acked.late);
         self.note_sample(now, acked.sample, acked.backoffs);
         self.events.writable |= !self.is_closing() && self.send.take_room();
         self.conclude_if_delivered();
@@ -207,7 +207,7 @@ impl Connection {
     fn handle_content_acked(&mut self, content: &Content) {
         if let Some(chunk) = &content.stream {
             let fresh = self.send.handle_acked(chunk);
-            self.stats.stream_bytes_acked = self.stats.stream_bytes_acked.saturating_add(fresh);
+            add(&mut self.stats.stream_bytes_acked, fresh);
             if fresh > 0 {
                 self.closing.put_off(); // (K3)
             }
@@ -243,7 +243,7 @@ impl Connection {
         let Some((sample, Outcome::First | Outcome::Accepted)) = sample else {
             return;
         };
-        self.stats.samples = self.stats.samples.saturating_add(1);
+        add(&mut self.stats.samples, 1);
         let estimator = *self.flight.timer().estimator();
         if let Ok(rtt) = sample.rtt() {
             let collapsed = backoffs.saturating_sub(estimator.backoffs());

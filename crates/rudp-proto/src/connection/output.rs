@@ -7,6 +7,7 @@ use super::{Connection, Delivery, Phase};
 use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
 use crate::sender::Chunk;
+use crate::stats::add;
 use crate::wire::{self, CHECKSUM_LEN, Frame, MAX_DATAGRAM, Packet, RESET_LEN};
 
 /// The most a STREAM frame needs beside its data: type, offset, length.
@@ -27,9 +28,9 @@ impl Connection {
         };
         if sent {
             self.last_sent = now;
-            self.stats.packets_sent = self.stats.packets_sent.saturating_add(1);
+            add(&mut self.stats.packets_sent, 1);
             let bytes = datagram.len() as u64;
-            self.stats.bytes_sent = self.stats.bytes_sent.saturating_add(bytes);
+            add(&mut self.stats.bytes_sent, bytes);
             self.update_stats();
         }
         sent
@@ -168,7 +169,7 @@ impl Connection {
         let len = length(&chunk.range);
         wire::put_stream_header(datagram, chunk.range.start, len, chunk.fin);
         self.send.copy(&chunk.range, datagram);
-        self.stats.stream_bytes_sent = self.stats.stream_bytes_sent.saturating_add(len);
+        add(&mut self.stats.stream_bytes_sent, len);
         self.send.handle_sent(&chunk);
         Some(chunk)
     }

@@ -6,6 +6,7 @@ use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
 use crate::event::Trace;
 use crate::loss::Content;
+use crate::stats::add;
 use crate::{CloseReason, Lost};
 
 /// The rank of what an expiry need not repeat.
@@ -105,9 +106,9 @@ impl Connection {
         let Some((expiry, packet)) = self.flight.handle_timeout(now, rank) else {
             return;
         };
-        self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+        add(&mut self.stats.timeouts, 1);
         if let Some(packet) = &packet {
-            self.stats.packets_lost = self.stats.packets_lost.saturating_add(1);
+            add(&mut self.stats.packets_lost, 1);
             self.handle_content_lost(&packet.content);
             let next = self.flight.next_number();
             self.congestion
@@ -141,7 +142,7 @@ impl Connection {
         let Some(expiry) = self.flight.timer_mut().handle_timeout(now) else {
             return;
         };
-        self.stats.timeouts = self.stats.timeouts.saturating_add(1);
+        add(&mut self.stats.timeouts, 1);
         self.hello_due = true;
         self.trace_expiry(now, expiry.rto, self.handshake.sent_at().unwrap_or(now));
     }

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use super::{Endpoint, count};
+use super::Endpoint;
 use crate::Connection;
+use crate::stats::add;
 use crate::wire::{Cookie, Packet, Params, RESET_LEN};
 
 /// Answers that wait to be sent; more are dropped (K9).
@@ -38,7 +39,7 @@ impl Endpoint {
         cookie: Option<Cookie>,
     ) {
         if !self.listening {
-            return count(&mut self.stats.not_listening);
+            return add(&mut self.stats.not_listening, 1);
         }
         if self.by_remote.contains_key(&(from, client_id)) {
             return; // its SETTINGS are on their way, again if need be (H6)
@@ -48,17 +49,17 @@ impl Endpoint {
         };
         let Some(good) = cookie.filter(good) else {
             if cookie.is_some() {
-                count(&mut self.stats.bad_cookies);
+                add(&mut self.stats.bad_cookies, 1);
             }
             let cookie = self.keys.mint_cookie(now, from, client_id);
             if self.answer(from, Packet::Challenge { client_id, cookie }) {
-                count(&mut self.stats.challenges_sent);
+                add(&mut self.stats.challenges_sent, 1);
             }
             return;
         };
         if self.is_full() {
             if self.answer(from, Packet::Refuse { client_id }) {
-                count(&mut self.stats.refusals_sent);
+                add(&mut self.stats.refusals_sent, 1);
             }
         } else {
             self.used_cookies.insert(good);
@@ -73,13 +74,13 @@ impl Endpoint {
     /// reset, if it is shorter, so that two endpoints never answer each other
     /// for ever (K5). An id in use from elsewhere gets no answer (H10).
     pub(super) fn handle_unknown(&mut self, from: SocketAddr, id: u64, len: usize) {
-        count(&mut self.stats.unknown);
+        add(&mut self.stats.unknown, 1);
         if len <= RESET_LEN || self.by_local.contains_key(&id) {
             return;
         }
         let token = self.keys.reset_token(id);
         if self.answer(from, Packet::Reset { id, token }) {
-            count(&mut self.stats.resets_sent);
+            add(&mut self.stats.resets_sent, 1);
         }
     }
 
@@ -88,7 +89,7 @@ impl Endpoint {
         if room {
             self.answers.waiting.push_back((to, packet));
         } else {
-            count(&mut self.stats.answers_dropped);
+            add(&mut self.stats.answers_dropped, 1);
         }
         room
     }
