@@ -54,7 +54,7 @@ pub use endpoint::{ConnectError, Endpoint, EndpointOptions};
 pub use receiver::{ReceiveEvent, Receiver, Receiving};
 pub use rudp_proto::{CloseReason, EndpointStats, Handle, HandshakeStep, Lost, Stats, Trace};
 pub use sender::{
-    Attempt, Delivered, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
+    Attempt, Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
 };
 pub use state::TraceSink;
 pub use storage::{FileName, Folder, FolderError, NameError};

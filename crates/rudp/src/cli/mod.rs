@@ -8,6 +8,7 @@ mod units;
 
 use std::{
     fmt::Display,
+    future::pending,
     io::{Write, stderr, stdout},
     net::SocketAddr,
 };
@@ -30,7 +31,7 @@ pub(crate) enum Exit {
     HashMismatch = 4,
     /// 5: no connection within `--give-up-after` or `--max-attempts`.
     GaveUp = 5,
-    /// 130: Ctrl-C.
+    /// 130: Ctrl-C or SIGTERM.
     Interrupted = 130,
 }
 
@@ -67,11 +68,30 @@ fn print_error(json: bool, error: impl Display) {
     }
 }
 
-/// Waits for Ctrl-C. Where it cannot be caught, it ends the process by itself.
+/// Waits for Ctrl-C or SIGTERM. Where they cannot be caught, they end the process by themselves.
 async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+    let ctrl_c = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            pending().await
+        }
+    };
+    tokio::select! {
+        () = ctrl_c => {}
+        () = terminated() => {}
     }
+}
+
+/// Waits for SIGTERM, where there is such a thing.
+async fn terminated() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            terminate.recv().await;
+            return;
+        }
+    }
+    pending().await
 }
 
 /// Finds the address that the user means, such as `example.org:4433`.

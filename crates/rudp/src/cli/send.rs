@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
     num::NonZeroU32,
     path::{Path, PathBuf},
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -49,9 +50,10 @@ impl Args {
             Ok(server) => server,
             Err(error) => return Exit::of(self.json, Err(error)),
         };
+        let mut stop = pin!(interrupted()); // one for all, so that no signal falls between two
         let mut worst = Exit::Ok;
         for file in &self.files {
-            let exit = self.send(server, file).await;
+            let exit = self.send(server, file, stop.as_mut()).await;
             if worst == Exit::Ok {
                 worst = exit;
             }
@@ -62,7 +64,7 @@ impl Args {
         worst
     }
 
-    async fn send(&self, server: SocketAddr, file: &Path) -> Exit {
+    async fn send(&self, server: SocketAddr, file: &Path, stop: impl Future<Output = ()>) -> Exit {
         let mut options = SendOptions {
             force: self.force,
             ..SendOptions::default()
@@ -72,7 +74,7 @@ impl Args {
         let display = Arc::new(Display::new(file, self.json));
         let observer = display.clone();
         let observe = Arc::new(move |event| observer.handle(event));
-        let result = send(server, file, options, observe, interrupted()).await;
+        let result = send(server, file, options, observe, stop).await;
         display.finish(file, &result);
         result.as_ref().map_or_else(exit_for, |_| Exit::Ok)
     }
@@ -86,7 +88,7 @@ fn exit_for(error: &SendError) -> Exit {
         SendError::Refused(_) => Exit::Refused,
         SendError::GaveUp(_) => Exit::GaveUp,
         SendError::Interrupted => Exit::Interrupted,
-        SendError::Source(_) | SendError::Socket(_) => Exit::Error,
+        SendError::Source(_) | SendError::Dial(_) => Exit::Error,
         SendError::Backoff(_) | SendError::Protocol(_) => Exit::Error,
     }
 }
@@ -126,7 +128,7 @@ impl Display {
     fn handle(&self, event: SendEvent) {
         match event.what {
             Sending::Attempt(attempt) => {
-                if attempt.outcome != Outcome::Connected {
+                if !matches!(attempt.outcome, Outcome::Connected | Outcome::Cancelled) {
                     self.note(format_args!(
                         "attempt #{}: {}",
                         attempt.number, attempt.outcome

@@ -9,7 +9,7 @@ use super::{
     record::{Act, Ended},
     words::{bytes, count, rate, span},
 };
-use crate::{Handle, HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Trace};
+use crate::{HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Trace};
 
 /// A line of the timeline; displayed, it is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ const PULSE: Duration = Duration::from_secs(1);
 /// Turns what happens into lines.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    /// The last connection that had a sample.
-    sampled: Option<Handle>,
+    /// The last attempt to connect that had a sample.
+    sampled: Option<u64>,
     next_pulse: Duration,
 }
 
@@ -123,17 +123,14 @@ impl Timeline {
         match news {
             News::Receiver(event) => receiver(event).into_iter().collect(),
             News::Sender(SendEvent {
-                what: Sending::Trace { connection, trace },
+                what: Sending::Trace { attempt, trace },
                 ..
-            }) => self
-                .trace(*connection, *trace, record)
-                .into_iter()
-                .collect(),
+            }) => self.trace(*attempt, *trace, record).into_iter().collect(),
             News::Sender(event) => sender(event, record).into_iter().collect(),
         }
     }
 
-    fn trace(&mut self, connection: Handle, trace: Trace, record: &Record) -> Option<Line> {
+    fn trace(&mut self, attempt: u64, trace: Trace, record: &Record) -> Option<Line> {
         let act = record.acts.last()?;
         let (at, text) = match trace {
             Trace::Sample {
@@ -142,7 +139,7 @@ impl Timeline {
                 estimator,
                 collapsed,
             } => {
-                let first = self.sampled.replace(connection) != Some(connection);
+                let first = self.sampled.replace(attempt) != Some(attempt);
                 let why = estimator.explain();
                 let text = if collapsed > 0 {
                     let undone = count(collapsed.into(), "back-off", "back-offs");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use blake3::Hash;
 use grpc_backoff::Outcome;
-use rudp_proto::{CloseReason, Handle, Stats, Trace};
+use rudp_proto::{CloseReason, Stats, Trace};
 
 /// Something that happened at a sender.
 #[derive(Clone, Debug)]
@@ -22,8 +22,8 @@ pub enum Sending {
     Attempt(Attempt),
     /// There is a connection.
     Connected {
-        /// Its name in traces.
-        connection: Handle,
+        /// The attempt that made it, counted from 0.
+        attempt: u64,
     },
     /// Data follows.
     Started {
@@ -50,8 +50,8 @@ pub enum Sending {
     Delivered(Delivered),
     /// A step of the transport.
     Trace {
-        /// On which connection.
-        connection: Handle,
+        /// Of which attempt to connect, or of the connection it made.
+        attempt: u64,
         /// Which.
         trace: Trace,
     },

@@ -1,6 +1,7 @@
 //! Sending a file: connect, offer, send, and begin again until it is there.
 
 mod attempts;
+mod dial;
 mod event;
 mod transfer;
 
@@ -9,27 +10,22 @@ use std::{
     fmt, io,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use grpc_backoff::{Failure, Reconnector};
-use rudp_proto::CloseReason;
+use grpc_backoff::{AttemptId, Reconnector};
 use tokio::time::timeout;
 
 use self::{
     attempts::AttemptLog,
+    dial::{as_refusal, dial},
     transfer::{End, Transfer},
 };
 use crate::{
-    ConnectError, Endpoint, EndpointOptions, Observer,
-    blocking::blocking,
-    protocol::{Refusal, RefusalCode},
-    storage::Source,
+    Endpoint, EndpointOptions, Observer, blocking::blocking, protocol::Refusal, storage::Source,
 };
+pub use dial::DialError;
 pub use event::{Attempt, Delivered, Report, SendEvent, Sending, Totals};
 
 /// How long the last farewell may take, when the file is there already: 1 s.
@@ -62,14 +58,14 @@ impl Default for SendOptions {
 pub enum SendError {
     /// The file cannot be read.
     Source(io::Error),
-    /// The socket cannot be opened, or the transport's config is refused.
-    Socket(io::Error),
+    /// No attempt can succeed: the transport's config is refused.
+    Dial(DialError),
     /// The backoff's config is refused.
     Backoff(grpc_backoff::ConfigError),
     /// The receiver refused; sending it again will not help.
     Refused(Refusal),
     /// No connection within the limits of the backoff's config.
-    GaveUp(grpc_backoff::Error<ConnectError>),
+    GaveUp(grpc_backoff::Error<DialError>),
     /// The receiver broke the file protocol; says how.
     Protocol(String),
     /// `stop` came first.
@@ -79,7 +75,8 @@ pub enum SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Source(error) | Self::Socket(error) => error.fmt(f),
+            Self::Source(error) => error.fmt(f),
+            Self::Dial(error) => error.fmt(f),
             Self::Backoff(error) => error.fmt(f),
             Self::Refused(refusal) => write!(f, "refused by the receiver: {refusal}"),
             Self::GaveUp(error) => error.fmt(f),
@@ -108,62 +105,53 @@ pub async fn send(
     observe: Observer<SendEvent>,
     stop: impl Future<Output = ()>,
 ) -> Result<Report, SendError> {
-    let clock = options.endpoint.clock;
-    let on_trace = observe.clone();
-    let endpoint = EndpointOptions {
-        on_trace: Some(Arc::new(move |connection, trace| {
-            on_trace(SendEvent {
-                at: clock.now(),
-                what: Sending::Trace { connection, trace },
-            });
-        })),
-        ..options.endpoint
+    let mut endpoint = None;
+    let result = tokio::select! {
+        result = deliver(server, path, options, observe, &mut endpoint) => result,
+        () = stop => Err(SendError::Interrupted),
     };
+    if let Some(endpoint) = endpoint {
+        match result {
+            // The receiver had the last word: there is nothing left to say.
+            Ok(_) | Err(SendError::Refused(_)) => endpoint.abandon().await,
+            Err(_) => endpoint.shutdown().await,
+        }
+    }
+    result
+}
+
+/// Connects and transfers, again and again until the file is there. Leaves
+/// the last connection's `endpoint` to the caller.
+async fn deliver(
+    server: SocketAddr,
+    path: &Path,
+    options: SendOptions,
+    observe: Observer<SendEvent>,
+    endpoint: &mut Option<Endpoint>,
+) -> Result<Report, SendError> {
+    let clock = options.endpoint.clock;
     let source = open(path.to_owned()).await.map_err(SendError::Source)?;
-    let endpoint = Endpoint::client_to(server, endpoint).map_err(SendError::Socket)?;
     let transfer = Transfer {
         name: name(path).map_err(SendError::Source)?,
         length: source.length(),
         force: options.force,
         source: Arc::new(Mutex::new(source)),
         clock,
-        observe,
+        observe: observe.clone(),
     };
-    let result = tokio::select! {
-        result = deliver(&transfer, &endpoint, server, options.backoff) => result,
-        () = stop => Err(SendError::Interrupted),
-    };
-    match result {
-        // The receiver had the last word: there is nothing left to say.
-        Ok(_) | Err(SendError::Refused(_)) => endpoint.abandon().await,
-        Err(_) => endpoint.shutdown().await,
-    }
-    result
-}
-
-/// Connects and transfers, again and again until the file is there.
-async fn deliver(
-    transfer: &Transfer,
-    endpoint: &Endpoint,
-    server: SocketAddr,
-    backoff: grpc_backoff::Config,
-) -> Result<Report, SendError> {
-    let start = transfer.clock.now();
-    let attempts = AtomicU64::new(0);
+    let start = clock.now();
     let (mut connections, mut totals) = (0, Totals::default());
-    let dial = |_| {
-        attempts.fetch_add(1, Ordering::Relaxed);
-        async { endpoint.connect(server).await.map_err(judge) }
-    };
-    let reconnector = Reconnector::new(backoff, dial).map_err(SendError::Backoff)?;
-    let mut log = AttemptLog::new(transfer.clock, transfer.observe.clone());
+    let mut log = AttemptLog::new(clock, observe.clone());
+    let from = options.endpoint;
+    let dial = |id: AttemptId| dial(server, id.get(), from.clone(), observe.clone());
+    let reconnector = Reconnector::new(options.backoff, dial).map_err(SendError::Backoff)?;
     let mut reconnector = reconnector.on_attempt(move |report| log.record(report));
     loop {
-        let connection = reconnector.connect().await.map_err(no_connection)?;
+        let link = reconnector.connect().await.map_err(no_connection)?;
+        let (attempt, connection) = (link.attempt, link.connection);
+        *endpoint = Some(link.endpoint);
         connections += 1;
-        transfer.report(Sending::Connected {
-            connection: connection.handle(),
-        });
+        transfer.report(Sending::Connected { attempt });
         let delivered = transfer.run(&connection).await;
         if delivered.is_ok() {
             // The receiver has the file; that it hears the farewell is not vital.
@@ -177,8 +165,8 @@ async fn deliver(
                     name: transfer.name.clone(),
                     length: transfer.length,
                     delivered,
-                    elapsed: transfer.clock.now().saturating_sub(start),
-                    attempts: attempts.load(Ordering::Relaxed),
+                    elapsed: clock.now().saturating_sub(start),
+                    attempts: attempt + 1,
                     connections,
                     totals,
                 });
@@ -196,34 +184,13 @@ async fn deliver(
     }
 }
 
-/// Only a refusal with a reason is final; all else may be better next time.
-fn judge(error: ConnectError) -> Failure<ConnectError> {
-    match &error {
-        ConnectError::Closed(reason) if as_refusal(reason).is_some() => Failure::Final(error),
-        _ => Failure::Retry(error),
-    }
-}
-
-fn no_connection(error: grpc_backoff::Error<ConnectError>) -> SendError {
-    if let grpc_backoff::Error::Refused(ConnectError::Closed(reason)) = &error
-        && let Some(refusal) = as_refusal(reason)
-    {
-        return SendError::Refused(refusal);
-    }
-    SendError::GaveUp(error)
-}
-
-/// Code 0 means that the receiver only went away.
-fn as_refusal(reason: &CloseReason) -> Option<Refusal> {
-    match reason {
-        CloseReason::Peer {
-            code: code @ 1..,
-            reason,
-        } => Some(Refusal {
-            code: RefusalCode::from_wire(*code),
-            reason: reason.clone(),
-        }),
-        _ => None,
+fn no_connection(error: grpc_backoff::Error<DialError>) -> SendError {
+    match error {
+        grpc_backoff::Error::Refused(error) => match (error.refusal(), error) {
+            (Some(refusal), _) => SendError::Refused(refusal),
+            (None, error) => SendError::Dial(error),
+        },
+        error => SendError::GaveUp(error),
     }
 }
 

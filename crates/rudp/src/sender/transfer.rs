@@ -135,7 +135,9 @@ impl Transfer {
                 .await?;
             chunk = filled;
             if count == 0 {
-                return self.with_source(|source| Ok(source.hash())).await;
+                return self
+                    .with_source(|source| source.check_unchanged().map(|()| source.hash()))
+                    .await;
             }
             connection.write_all(&chunk[..count]).await?;
             let acknowledged = sent.saturating_sub(connection.unacknowledged());

@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
+    time::SystemTime,
 };
 
 use blake3::{Hash, Hasher};
@@ -15,6 +16,7 @@ pub(crate) struct Source {
     hasher: Hasher, // of the first `offset` bytes
     offset: u64,
     length: u64,
+    modified: Option<SystemTime>, // where the system keeps it
 }
 
 impl Source {
@@ -24,7 +26,14 @@ impl Source {
     ///
     /// Those of the file system, and for anything that is no file.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let mut options = File::options();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            // Opening a pipe would wait for its writer.
+            options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+        }
+        let file = options.read(true).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
@@ -34,6 +43,7 @@ impl Source {
             hasher: Hasher::new(),
             offset: 0,
             length: metadata.len(),
+            modified: metadata.modified().ok(),
         })
     }
 
@@ -47,6 +57,21 @@ impl Source {
     #[must_use]
     pub(crate) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Makes sure that what was read is one state of the file, and not parts of several.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; one that says so if the file was written to
+    /// since it was opened.
+    pub(crate) fn check_unchanged(&self) -> io::Result<()> {
+        let now = self.file.metadata()?;
+        if (now.len(), now.modified().ok()) == (self.length, self.modified) {
+            Ok(())
+        } else {
+            Err(io::Error::other("the file changed while it was being sent"))
+        }
     }
 
     /// The BLAKE3 hash of the bytes read.
@@ -133,6 +158,7 @@ mod tests {
         let (file, mut source) = source(b"abc");
         fs::write(file.path(), b"abcd").expect("longer");
         let mut chunk = [0; 10];
+        source.check_unchanged().expect_err("longer");
         assert_eq!(source.read(&mut chunk).expect("read"), 3);
         fs::write(file.path(), b"ab").expect("shorter");
         source.seek(1).expect("still there");
@@ -147,8 +173,24 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_no_file() {
+    fn a_file_that_is_written_to_has_changed_even_if_it_is_as_long() {
+        let (mut file, source) = source(b"abc");
+        source.check_unchanged().expect("as it was");
+        file.write_all(b"d").expect("longer");
+        file.as_file().set_len(3).expect("as long as before");
+        // The system's own clock for this may be coarse.
+        let modified = file.as_file().set_modified(SystemTime::UNIX_EPOCH);
+        modified.expect("set");
+        source.check_unchanged().expect_err("changed");
+    }
+
+    #[test]
+    fn a_folder_and_a_pipe_are_no_files() {
         let dir = tempfile::tempdir().expect("tempdir");
         assert!(Source::open(dir.path()).is_err());
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        assert!(Source::open(&pipe).is_err(), "and at once");
     }
 }

@@ -6,3 +6,4 @@ mod lost;
 mod peers;
 mod plain;
 mod refused;
+mod source;

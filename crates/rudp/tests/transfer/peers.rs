@@ -222,3 +222,26 @@ async fn pings_at_any_time_are_skipped() {
         (3, "refused by the receiver: enough seen")
     );
 }
+
+#[tokio::test]
+async fn each_attempt_to_connect_comes_from_a_socket_of_its_own() {
+    let folders = Folders::new();
+    let file = folders.file("file", b"abc");
+    let endpoint = Endpoint::bind(ANY.parse().expect("an address"), EndpointOptions::default());
+    let endpoint = endpoint.expect("a socket");
+    let receiver = async {
+        let mut peers = Vec::new();
+        for code in [0, RefusalCode::NotAllowed.to_wire()] {
+            let connection = within("a connection", endpoint.accept()).await;
+            let connection = connection.expect("one");
+            peers.push(connection.peer_addr().expect("connected"));
+            connection.abort(code, "go away");
+            within("the end", connection.closed()).await;
+        }
+        peers
+    };
+    let ((exit, _), peers) =
+        tokio::join!(fail_to_send(&file, endpoint.local_addr(), &[]), receiver);
+    assert_eq!(exit, 3);
+    assert_ne!(peers[0], peers[1]);
+}
