@@ -1,12 +1,12 @@
 //! The graceful close, K3.
 
+use conformance::pair::{Host, Pair, clean, client_addr, endpoint, pattern};
+use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{CloseReason, Config, Event, Lost, WriteError};
 
 use crate::{NO_KEEPALIVE, ack, established};
-use conformance::pair::{Host, Pair, clean, client_addr, endpoint, pattern};
-use conformance::time::{ms, s};
 
 /// (K3)
 #[test]

@@ -1,12 +1,12 @@
 //! How a connection ends: K4, K5, K7; K3 is in `close`.
 
+use conformance::datagrams::has;
+use conformance::pair::{Pair, clean, client_addr, endpoint, pattern};
+use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
 use rudp_proto::{CloseReason, Config, Endpoint, Handle, Lost, Secrets};
 
 use crate::{NO_KEEPALIVE, ack, data, established, stream};
-use conformance::datagrams::has;
-use conformance::pair::{Pair, clean, client_addr, endpoint, pattern};
-use conformance::time::{ms, s};
 
 /// (K4)
 #[test]

@@ -1,12 +1,12 @@
 //! Flow control, F1 to F6.
 
+use conformance::datagrams::has;
+use conformance::pair::{Pair, clean, pattern};
+use conformance::time::{ms, s};
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, WriteError};
 
 use crate::{established, stream, violation};
-use conformance::datagrams::has;
-use conformance::pair::{Pair, clean, pattern};
-use conformance::time::{ms, s};
 
 /// (F1)
 #[test]

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use conformance::datagrams::{encoded, has};
+use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
+use conformance::time::{ms, s};
 use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
 use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Trace};
 
 use crate::{NO_KEEPALIVE, TRACED, established, hello, stream, violation};
-use conformance::datagrams::{encoded, has};
-use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
-use conformance::time::{ms, s};
 
 /// (H1)
 #[test]

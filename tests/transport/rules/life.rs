@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use conformance::datagrams::encoded;
+use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
+use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, Packet, Params, unreachable_notice};
 use rudp_proto::{
     CloseReason, Config, ConfigError, Endpoint, Event, HandshakeStep, Lost, Secrets, Trace,
@@ -9,9 +12,6 @@ use rudp_proto::{
 };
 
 use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream};
-use conformance::datagrams::encoded;
-use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
-use conformance::time::{ms, s};
 
 /// (K1)
 #[test]

@@ -1,12 +1,12 @@
 //! Loss and timers, L1 to L10.
 
+use conformance::pair::{Pair, clean, pattern};
+use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
 use rudp_proto::{Config, Trace};
 
 use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
-use conformance::pair::{Pair, clean, pattern};
-use conformance::time::{ms, s};
 
 /// A transfer over a bad link, all of it logged.
 fn lossy_transfer() -> Pair {

@@ -1,5 +1,8 @@
 //! The wire format, W1 to W9.
 
+use conformance::datagrams::{encoded, has, sealed};
+use conformance::pair::{client_addr, pattern, server_addr};
+use conformance::time::s;
 use rudp_proto::CloseReason;
 use rudp_proto::wire::{
     Ack, DecodeError, Frame, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet,
@@ -7,9 +10,6 @@ use rudp_proto::wire::{
 };
 
 use crate::{data, established, stream};
-use conformance::datagrams::{encoded, has, sealed};
-use conformance::pair::{client_addr, pattern, server_addr};
-use conformance::time::s;
 
 /// (W1)
 #[test]
