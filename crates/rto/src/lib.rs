@@ -57,13 +57,15 @@
 )]
 
 mod config;
+mod deviation;
 mod estimator;
 mod explain;
 mod fixed;
 mod sampler;
 mod timer;
 
-pub use config::{Collapse, Config, ConfigError, Deviation, Gain, PostSyn};
+pub use config::{Collapse, Config, ConfigError, Gain, PostSyn};
+pub use deviation::Deviation;
 pub use estimator::{Estimator, Outcome};
 pub use sampler::{Rejection, Sample, Sampler};
 pub use timer::{Expiry, Progress, RetransmitTimer};
