@@ -212,6 +212,7 @@ impl Estimator {
         self.state.backoffs
     }
 
+    #[inline]
     fn base_rto_ns(&self) -> u64 {
         match self.state.estimate {
             Estimate::None => self.params.initial_ns,
@@ -227,6 +228,7 @@ impl Estimator {
 
     /// SRTT + max(G, K x RTTVAR) (2.3-4), (4-2), rounded up past the error bound so that
     /// it is never earlier than exact (D14).
+    #[inline]
     pub(crate) fn raw_rto_ns(&self) -> u64 {
         let guard = if self.state.estimate == Estimate::Rounded {
             self.params.guard
@@ -241,6 +243,7 @@ impl Estimator {
         )
     }
 
+    #[inline]
     fn variance_term(&self) -> u64 {
         let variation = self.state.rttvar.saturating_mul(u64::from(self.params.k));
         variation.max(self.params.granularity)

@@ -51,6 +51,7 @@ impl Weight {
     /// nearest (half a unit rounds up); the flag says whether nothing was lost in rounding.
     ///
     /// Both are below 2^63, which the limits of `Config` see to: wrapping never happens.
+    #[inline]
     pub(crate) fn blend(self, value: u64, target: u64) -> (u64, bool) {
         let distance = target.wrapping_sub(value).cast_signed();
         let Some(shift) = self.shift else {
