@@ -1,6 +1,9 @@
 //! `rudp demo`.
 
-use std::path::PathBuf;
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+};
 
 use rudp::demo::{self, DemoError, Finding, Line, Options, Record};
 use serde_json::{Value, json};
@@ -33,10 +36,11 @@ impl Args {
             ..Options::default()
         };
         let json = self.json;
-        let folder = self.html.parent().unwrap_or(&self.html);
-        if !folder.as_os_str().is_empty() && !folder.is_dir() {
-            // Better now than after the play.
-            print_error(json, format_args!("{}: no such folder", folder.display()));
+        let new = !self.html.exists();
+        // An error now is better than one after the play.
+        let opened = File::options().create(true).append(true).open(&self.html);
+        if let Err(error) = opened {
+            print_error(json, format_args!("{}: {error}", self.html.display()));
             return Exit::Error;
         }
         let tell = |line: Line| match line {
@@ -52,6 +56,9 @@ impl Args {
             Ok(record) => record,
             Err(error) => {
                 print_error(json, &error);
+                if new {
+                    _ = fs::remove_file(&self.html); // it is still empty
+                }
                 return match error {
                     DemoError::Interrupted => Exit::Interrupted,
                     _ => Exit::Error,
@@ -64,7 +71,7 @@ impl Args {
         } else {
             print_end(&record, &findings);
         }
-        if let Err(error) = std::fs::write(&self.html, demo::html(&record)) {
+        if let Err(error) = fs::write(&self.html, demo::html(&record)) {
             print_error(json, format_args!("{}: {error}", self.html.display()));
             return Exit::Error;
         }

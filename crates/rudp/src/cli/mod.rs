@@ -17,7 +17,7 @@ use anyhow::Context;
 use rudp::{Attempt, Totals};
 use serde_json::{Value, json};
 
-/// How the program ends, for scripts. Wrong usage is 2, as clap has it.
+/// How the program ends, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Ok = 0,
     /// 1: an error that has no number of its own.
     Error = 1,
+    /// 2: wrong usage, as clap has it.
+    Usage = 2,
     /// 3: the receiver refused, with a reason.
     Refused = 3,
     /// 4: what arrived is not what was sent.
@@ -94,7 +96,17 @@ async fn terminated() {
     pending().await
 }
 
-/// Finds the address that the user means, such as `example.org:4433`.
+/// Reads an address, such as `example.org:4433`, whose name may or may not exist.
+fn address(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+            Ok(text.to_owned())
+        }
+        _ => Err("not HOST:PORT, such as example.org:4433 or [::1]:4433".to_owned()),
+    }
+}
+
+/// Finds the address that the user means.
 async fn resolve(address: &str) -> anyhow::Result<SocketAddr> {
     let mut found = tokio::net::lookup_host(address)
         .await

@@ -14,11 +14,13 @@ use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Re
 
 /// What `rudp recv` takes.
 #[derive(clap::Args, Clone, Debug)]
+#[command(after_help = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage")]
 pub(crate) struct Args {
     /// Folder to put the files in; made if there is none
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Where senders send to; port 0 is any free one, and the address is printed first
+    /// IP address and port where senders send to, such as 0.0.0.0:4600; port 0 is any free one, and
+    /// the address is printed first
     #[arg(long, value_name = "ADDR")]
     listen: SocketAddr,
     /// Print a line of JSON for each event

@@ -3,27 +3,40 @@
 use std::{net::SocketAddr, ops::Range, time::Duration};
 
 use anyhow::Context;
-use netsim::{LinkConfig, Probability};
+use netsim::{Link, LinkConfig, Probability};
 use rudp::{
     Clock,
     relay::{Relay, RelayConfig, RelayCounters},
 };
 use serde_json::{Value, json};
 
-use super::{Exit, interrupted, print, resolve, units};
+use super::{Exit, address, interrupted, print, print_error, resolve, units};
 
-/// What `rudp relay` takes. Every setting holds for each direction: `--delay 40ms` makes a round
-/// trip of 80 ms.
+/// The units, for `--help`.
+const UNITS: &str =
+    "Every setting holds for each direction: --delay 40ms makes a round trip of 80 ms.
+Times end in ns, us, ms, s or min; rates in bit, kbit, mbit or gbit (per second); sizes in B, kB, \
+MB, KiB or MiB; shares in %.
+
+Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage";
+
+/// What `rudp relay` takes.
 #[derive(clap::Args, Clone, Debug)]
+#[command(after_help = UNITS)]
 pub(crate) struct Args {
     /// Where clients send to; port 0 is any free one, and the address is printed first
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Where to relay to, such as example.org:4433
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     to: String,
     /// Share of datagrams lost, such as 5%
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
     loss: Probability,
     /// How long every datagram takes, such as 40ms
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
@@ -32,13 +45,28 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
     jitter: Duration,
     /// Share of datagrams held back for 10 ms, so that later ones overtake
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
     reorder: Probability,
     /// Share of datagrams that arrive twice
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
     duplicate: Probability,
     /// Share of datagrams with a bit flipped
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
     corrupt: Probability,
     /// When everything is lost, counted from the start of the relay; may be given several times
     #[arg(long, value_name = "FROM..TO", value_parser = units::times)]
@@ -60,6 +88,10 @@ pub(crate) struct Args {
 impl Args {
     /// Relays until Ctrl-C, which is its normal end, then prints what happened.
     pub(crate) async fn run(self) -> Exit {
+        if let Err(error) = Link::new(self.link(), 0) {
+            print_error(self.json, error);
+            return Exit::Usage;
+        }
         Exit::of(self.json, self.relay().await)
     }
 

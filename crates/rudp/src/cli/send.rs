@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use grpc_backoff::Outcome;
+use grpc_backoff::{Error, Limit, Outcome};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{Exit, attempt, interrupted, print, print_error, resolve, totals, units, us};
+use super::{Exit, address, attempt, interrupted, print, print_error, resolve, totals, units, us};
 use rudp::{
     Attempt, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,
 };
@@ -26,13 +26,14 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
     /// Where `rudp recv` listens, such as example.org:4433
-    #[arg(value_name = "ADDR")]
+    #[arg(value_name = "ADDR", value_parser = address)]
     server: String,
     /// Replace other files of the same names
     #[arg(long)]
     force: bool,
-    /// Give up when there was no connection for so long, such as 10min [default: never]
-    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    /// Give up when there was no connection for so long, such as 10min; each connection starts the
+    /// count anew. Units: ns, us, ms, s, min [default: never]
+    #[arg(long, value_name = "TIME", value_parser = units::positive_time)]
     give_up_after: Option<Duration>,
     /// Give up after so many failed attempts to connect in a row [default: never]
     #[arg(long, value_name = "N")]
@@ -52,13 +53,21 @@ impl Args {
         };
         let mut stop = pin!(interrupted()); // one for all, so that no signal falls between two
         let mut worst = Exit::Ok;
-        for file in &self.files {
+        let mut files = self.files.iter();
+        for file in files.by_ref() {
             let exit = self.send(server, file, stop.as_mut()).await;
             if worst == Exit::Ok {
                 worst = exit;
             }
             if matches!(exit, Exit::GaveUp | Exit::Interrupted) {
                 break;
+            }
+        }
+        for file in files {
+            if self.json {
+                print(json!({ "event": "not_tried", "file": file.to_string_lossy() }));
+            } else {
+                print_error(false, format_args!("{}: not tried", file.display()));
             }
         }
         worst
@@ -80,6 +89,28 @@ impl Args {
     }
 }
 
+/// Why a file was not sent, in the program's own terms.
+fn describe(error: &SendError) -> String {
+    let SendError::GaveUp(Error::GaveUp {
+        limit,
+        failures,
+        last_failure,
+    }) = error
+    else {
+        return error.to_string();
+    };
+    let limit = match limit {
+        Limit::Attempts => "--max-attempts",
+        Limit::Elapsed => "--give-up-after",
+    };
+    let plural = if *failures == 1 { "" } else { "s" };
+    let last = last_failure
+        .as_ref()
+        .map(|last| format!("; the last: {last}"));
+    let last = last.unwrap_or_default();
+    format!("gave up after {failures} failed attempt{plural} ({limit}){last}")
+}
+
 fn exit_for(error: &SendError) -> Exit {
     match error {
         SendError::Refused(refusal) if refusal.code == Some(RefusalCode::HashMismatch) => {
@@ -91,6 +122,15 @@ fn exit_for(error: &SendError) -> Exit {
         SendError::Source(_) | SendError::Dial(_) => Exit::Error,
         SendError::Backoff(_) | SendError::Protocol(_) => Exit::Error,
     }
+}
+
+/// While there is no connection.
+const WAITING: &str = "{prefix} {msg}";
+/// While there is one.
+const SENDING: &str = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// Shows the progress of a file, and its end.
@@ -106,10 +146,7 @@ impl Display {
         let bar = if json || !stderr().is_terminal() {
             ProgressBar::hidden()
         } else {
-            let template = "{prefix} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-            let style = ProgressStyle::with_template(template);
-            ProgressBar::no_length()
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            ProgressBar::no_length().with_style(style(WAITING))
         };
         bar.set_prefix(
             file.file_name()
@@ -117,6 +154,7 @@ impl Display {
                 .to_string_lossy()
                 .into_owned(),
         );
+        bar.set_message("connecting");
         Self {
             json,
             bar,
@@ -140,6 +178,7 @@ impl Display {
                     .push(attempt);
             }
             Sending::Started { length, offset, .. } => {
+                self.bar.set_style(style(SENDING));
                 self.bar.set_length(length);
                 self.bar.set_position(offset);
                 self.bar.reset_eta();
@@ -149,7 +188,11 @@ impl Display {
                     .unwrap_or_else(PoisonError::into_inner) = offset;
             }
             Sending::Progress { acknowledged, .. } => self.bar.set_position(acknowledged),
-            Sending::Lost(reason) => self.note(format_args!("connection lost: {reason}")),
+            Sending::Lost(reason) => {
+                self.note(format_args!("connection lost: {reason}"));
+                self.bar.set_style(style(WAITING));
+                self.bar.set_message("connecting again");
+            }
             Sending::Connected { .. } | Sending::Delivered(_) | Sending::Trace { .. } => {}
         }
     }
@@ -176,11 +219,14 @@ impl Display {
             Err(error) if self.json => print(json!({
                 "event": "failed",
                 "file": file.to_string_lossy(),
-                "error": error.to_string(),
+                "error": describe(error),
                 "exit": exit_for(error) as u8,
                 "attempts": attempts.iter().map(attempt).collect::<Vec<_>>(),
             })),
-            Err(error) => print_error(false, format_args!("{}: {error}", file.display())),
+            Err(error) => print_error(
+                false,
+                format_args!("{}: {}", file.display(), describe(error)),
+            ),
         }
     }
 }

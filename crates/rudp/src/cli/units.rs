@@ -31,7 +31,7 @@ const SIZES: Units = &[
 pub(crate) enum UnitError {
     /// It does not end in one of these units, or what precedes the unit is no plain decimal number.
     Malformed(String, &'static str),
-    /// It is finer than the smallest unit, or too large.
+    /// It is 0 where that means nothing, finer than the smallest unit, or too large.
     OutOfRange(String),
     /// A range of times that is not `from..to`.
     NoRange(String),
@@ -43,7 +43,7 @@ impl fmt::Display for UnitError {
             Self::Malformed(text, example) => {
                 write!(f, "`{text}` is not a number with a unit, such as {example}")
             }
-            Self::OutOfRange(text) => write!(f, "`{text}` is too fine or too large"),
+            Self::OutOfRange(text) => write!(f, "`{text}` is too small, too fine or too large"),
             Self::NoRange(text) => {
                 write!(f, "`{text}` is not a range of times, such as 10s..25s")
             }
@@ -56,6 +56,14 @@ impl std::error::Error for UnitError {}
 /// Reads a time: a decimal number and `ns`, `us`, `ms`, `s` or `min`.
 pub(crate) fn time(text: &str) -> Result<Duration, UnitError> {
     quantity(text, TIMES, "40ms or 1.5s").map(Duration::from_nanos)
+}
+
+/// Reads a time above 0.
+pub(crate) fn positive_time(text: &str) -> Result<Duration, UnitError> {
+    match time(text)? {
+        Duration::ZERO => Err(UnitError::OutOfRange(text.into())),
+        time => Ok(time),
+    }
 }
 
 /// Reads a range of times, `10s..25s`.
@@ -134,6 +142,13 @@ mod tests {
         assert_eq!(size("250kB"), Ok(250_000));
         assert_eq!(size("0.5KiB"), Ok(512));
         assert_eq!(size("7B"), Ok(7));
+    }
+
+    #[test]
+    fn no_time_at_all_is_not_a_positive_time() {
+        assert_eq!(positive_time("1ns"), Ok(Duration::from_nanos(1)));
+        let error = UnitError::OutOfRange("0s".into());
+        assert_eq!(positive_time("0s"), Err(error));
     }
 
     #[test]

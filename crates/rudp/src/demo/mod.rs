@@ -59,8 +59,8 @@ impl Default for Options {
 /// Why the play could not go on.
 #[derive(Debug)]
 pub enum DemoError {
-    /// The file has fewer bytes than [`Network::SMALLEST_FILE`]; carries their number.
-    TooSmall(u64),
+    /// The file has fewer bytes than [`Network::SMALLEST_FILE`]; carries its name and their number.
+    TooSmall(String, u64),
     /// A file cannot be made or read; carries its name.
     File(String, io::Error),
     /// The receiver's folder cannot be used.
@@ -80,9 +80,9 @@ pub enum DemoError {
 impl fmt::Display for DemoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooSmall(length) => write!(
+            Self::TooSmall(name, length) => write!(
                 f,
-                "a file of {length} bytes is too small for the demo: at least {} ({} bytes) are \
+                "{name}: a file of {length} bytes is too small for the demo: at least {} ({} bytes) are \
                  needed, so that no scene outruns it",
                 words::bytes(Network::SMALLEST_FILE),
                 Network::SMALLEST_FILE

@@ -63,16 +63,15 @@ impl Files {
             }
         };
         let shown = source.display().to_string();
-        let length = std::fs::metadata(&source)
-            .map_err(|error| failed(&shown, error))?
-            .len();
+        let metadata = std::fs::metadata(&source).map_err(|error| failed(&shown, error))?;
+        let Some(name) = source.file_name().filter(|_| metadata.is_file()) else {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "not a file");
+            return Err(failed(&shown, error));
+        };
+        let length = metadata.len();
         if length < Network::SMALLEST_FILE {
-            return Err(DemoError::TooSmall(length));
+            return Err(DemoError::TooSmall(shown, length));
         }
-        let name = source.file_name().ok_or_else(|| {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file");
-            failed(&shown, error)
-        })?;
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             source,

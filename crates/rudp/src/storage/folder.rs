@@ -143,14 +143,16 @@ impl Folder {
     /// A [`Refusal`]: what is left to come is known not to fit on the disk,
     /// the part is a link or not a file, or another error of the file system.
     pub(crate) fn part(&self, name: &FileName, length: u64) -> Result<Part, Refusal> {
-        let part = Part::open(self.path.join(name.part(length)), self.target(name), length)?;
-        let missing = length.saturating_sub(part.offset());
+        let path = self.path.join(name.part(length));
+        // First the space: a part that cannot grow is not worth an empty file.
+        let arrived = fs::symlink_metadata(&path).map_or(0, |found| found.len());
+        let missing = length.saturating_sub(arrived);
         match free_space(&self.path) {
             Some(free) if free < missing => Err(Refusal::new(
                 RefusalCode::DiskFull,
                 format!("disk full: {missing} bytes to come, {free} bytes free"),
             )),
-            _ => Ok(part),
+            _ => Part::open(path, self.target(name), length),
         }
     }
 
@@ -304,5 +306,7 @@ mod tests {
             .part(&name("huge"), u64::MAX)
             .expect_err("no disk is that large");
         assert_eq!(refusal.code, Some(RefusalCode::DiskFull));
+        let entries = fs::read_dir(dir.path()).expect("readable");
+        assert_eq!(entries.count(), 1, "only the key");
     }
 }

@@ -119,7 +119,8 @@ impl Part {
 
     /// Checks the whole file against the sender's hash and gives it its name:
     /// file synced, renamed, folder synced. Only `force` replaces a file that
-    /// is there.
+    /// is there. The hash is of what went through memory, which a part found
+    /// on disk did when it was opened: nothing is read back.
     ///
     /// # Errors
     ///

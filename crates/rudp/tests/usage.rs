@@ -1,0 +1,91 @@
+//! What the program says, and how it ends, when it is asked for the wrong thing.
+
+use std::process::{Command, Output};
+
+fn rudp(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rudp"));
+    command.args(args);
+    command
+}
+
+fn output(args: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = rudp(args).output().expect("it starts");
+    (status.code(), String::from_utf8(stderr).expect("UTF-8"))
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_names_the_value() {
+    let relay = |args: &[&'static str]| [&["relay", "--to", "127.0.0.1:1"], args].concat();
+    for (args, named) in [
+        (vec!["send", "file", "127.0.0.1"], "127.0.0.1"),
+        (vec!["send", "file", "host:70000"], "host:70000"),
+        (vec!["send", "file", ":1"], "':1'"),
+        (
+            vec!["send", "file", "127.0.0.1:1", "--give-up-after", "0s"],
+            "0s",
+        ),
+        (vec!["relay", "--to", "nowhere"], "nowhere"),
+        (relay(&["--blackout", "25s..10s"]), "25s..10s"),
+        (relay(&["--rate", "0bit"]), "rate is 0"),
+        (relay(&["--jitter", "50ms", "--delay", "40ms"]), "50ms"),
+        (relay(&["--loss", "-1%"]), "-1%"),
+    ] {
+        let (exit, error) = output(&args);
+        assert_eq!(exit, Some(2), "{args:?}: {error}");
+        assert!(error.contains(named), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn a_host_that_nobody_knows_is_an_error_and_no_wrong_usage() {
+    for args in [
+        ["send", "file", "no.such.host.invalid:1"],
+        ["relay", "--to", "no.such.host.invalid:1"],
+    ] {
+        let (exit, error) = output(&args);
+        assert_eq!(exit, Some(1), "{error}");
+        assert!(error.contains("no.such.host.invalid:1"), "{error}");
+    }
+}
+
+#[test]
+fn the_demo_says_at_once_what_it_cannot_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().to_str().expect("UTF-8");
+    let page = folder.path().join("page.html");
+    let html = page.to_str().expect("UTF-8");
+    for (args, said) in [
+        (["demo", "--html", here], "directory"),
+        (["demo", "--html", "/nowhere/page.html"], "No such file"),
+    ] {
+        let (exit, error) = output(&args);
+        assert_eq!(exit, Some(1), "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+    let (exit, error) = output(&["demo", here, "--html", html]);
+    assert_eq!(
+        (exit, error),
+        (Some(1), format!("rudp: {here}: not a file\n"))
+    );
+    assert!(!page.exists(), "no empty page is left");
+}
+
+#[test]
+fn giving_up_says_why_and_what_was_not_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, b"abc").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    // A port that was free a moment ago: nobody listens there.
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = closed.local_addr().expect("bound").to_string();
+    drop(closed);
+
+    let (exit, error) = output(&["send", file, file, &address, "--max-attempts", "1"]);
+    assert_eq!(exit, Some(5), "{error}");
+    assert!(
+        error.contains("gave up after 1 failed attempt (--max-attempts); the last: refused"),
+        "{error}"
+    );
+    assert!(error.ends_with(&format!("{file}: not tried\n")), "{error}");
+}
