@@ -75,10 +75,22 @@ struct Simulation<'a> {
 ///
 /// # Panics
 ///
-/// If anything that must hold does not; the message names the seed.
+/// If anything that must hold does not; the seed is printed then, to run it again.
 #[must_use]
 pub fn run(plan: &Plan) -> Outcome {
+    let _named = Named(plan.seed);
     Simulation::new(plan).run()
+}
+
+/// Prints the seed of a run that panics.
+struct Named(u64);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("to replay: SEED={}", self.0);
+        }
+    }
 }
 
 impl<'a> Simulation<'a> {

@@ -114,6 +114,12 @@ impl Gain {
         Self { num, den }
     }
 
+    /// Whether both are the same number.
+    pub(crate) fn equals(self, other: Self) -> bool {
+        let cross = |a: Self, b: Self| u32::from(a.num).saturating_mul(u32::from(b.den));
+        cross(self, other) == cross(other, self)
+    }
+
     const fn weight(self) -> Option<Weight> {
         if self.num == 0 || self.num > self.den {
             return None;

@@ -16,8 +16,8 @@ impl Config {
             (self.initial_rto < SECOND).then_some(Deviation::InitialRto(self.initial_rto)),
             (self.max_sample < self.max_rto.min(Self::LIMIT).max(rfc.max_sample))
                 .then_some(Deviation::MaxSample(self.max_sample)),
-            (self.alpha != rfc.alpha).then_some(Deviation::Alpha(self.alpha)),
-            (self.beta != rfc.beta).then_some(Deviation::Beta(self.beta)),
+            (!self.alpha.equals(rfc.alpha)).then_some(Deviation::Alpha(self.alpha)),
+            (!self.beta.equals(rfc.beta)).then_some(Deviation::Beta(self.beta)),
             (self.k < rfc.k).then_some(Deviation::K(self.k)),
             (self.min_rto < SECOND).then_some(Deviation::MinRto(self.min_rto)),
             (self.max_rto < rfc.max_rto).then_some(Deviation::MaxRto(self.max_rto)),
@@ -138,6 +138,16 @@ mod tests {
                     .starts_with(&std::format!("({})", deviation.rule()))
             );
         }
+    }
+
+    #[test]
+    fn two_sixteenths_are_an_eighth() {
+        let same = Config {
+            alpha: Gain::new(2, 16),
+            beta: Gain::new(16, 64),
+            ..Config::RFC6298
+        };
+        assert_eq!(same.deviations().count(), 0);
     }
 
     #[test]

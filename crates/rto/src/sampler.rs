@@ -23,18 +23,17 @@ impl Sample {
     /// The ACK names this very transmission: packet numbers are never reused, so Karn's
     /// problem does not arise.
     #[must_use]
-    pub fn of_transmission(sent_at: Duration, acked_at: Duration) -> Self {
-        Self(
-            acked_at
-                .checked_sub(sent_at)
-                .ok_or(Rejection::AckBeforeSend),
-        )
+    pub const fn of_transmission(sent_at: Duration, acked_at: Duration) -> Self {
+        match acked_at.checked_sub(sent_at) {
+            Some(rtt) => Self(Ok(rtt)),
+            None => Self(Err(Rejection::AckBeforeSend)),
+        }
     }
 
     /// The ACK echoes the timestamp of the transmission it answers: the exception of
     /// (3-2), good for every ACK (3-3).
     #[must_use]
-    pub fn from_timestamp(sent_at: Duration, acked_at: Duration) -> Self {
+    pub const fn from_timestamp(sent_at: Duration, acked_at: Duration) -> Self {
         Self::of_transmission(sent_at, acked_at)
     }
 

@@ -29,6 +29,7 @@ pub(super) struct Side {
     pub(super) stats: Stats,
     /// When each byte of the stream was last sent.
     last_sent: Vec<Duration>,
+    last_hello: Option<Duration>,
     /// The RTO that ran out just now, until its retransmission is seen.
     expired: Option<Duration>,
     pub(super) timer_retransmissions: u64,
@@ -63,6 +64,7 @@ impl Side {
             closed: None,
             stats: Stats::default(),
             last_sent: Vec::new(),
+            last_hello: None,
             expired: None,
             timer_retransmissions: 0,
         }
@@ -218,8 +220,10 @@ impl Side {
     /// Notes when each byte leaves, and checks what leaves again on a timeout (5-1).
     fn observe(&mut self, now: Duration, datagram: &[u8]) {
         let packet = Packet::decode(datagram).expect("what is sent can be decoded");
-        let Packet::Data { frames, .. } = packet else {
-            return;
+        let frames = match packet {
+            Packet::Data { frames, .. } => frames,
+            Packet::Hello { .. } => return self.observe_hello(now),
+            _ => return,
         };
         for frame in frames {
             let Frame::Stream { offset, data, .. } = frame else {
@@ -230,19 +234,28 @@ impl Side {
             let known = self.last_sent.len().min(end);
             let sent = self.last_sent.get(start..known);
             let latest = sent.and_then(|sent| sent.iter().max());
-            if let (Some(rto), Some(latest)) = (self.expired, latest) {
-                let waited = now - *latest;
-                assert!(
-                    waited >= rto,
-                    "{self}: {start}..{end} after {waited:?} (5-1)"
-                );
-                self.timer_retransmissions += 1;
-                self.expired = None; // one timeout sends one packet again
+            if let Some(latest) = latest {
+                self.check_repetition(now, *latest, &format!("{start}..{end}"));
             }
             if self.last_sent.len() < end {
                 self.last_sent.resize(end, now);
             }
             self.last_sent[start..end].fill(now);
+        }
+    }
+
+    fn observe_hello(&mut self, now: Duration) {
+        if let Some(latest) = self.last_hello.replace(now) {
+            self.check_repetition(now, latest, "a Hello");
+        }
+    }
+
+    /// If the timer has just expired, this is what it sends again: one packet.
+    fn check_repetition(&mut self, now: Duration, latest: Duration, what: &str) {
+        if let Some(rto) = self.expired.take() {
+            let waited = now - latest;
+            assert!(waited >= rto, "{self}: {what} after {waited:?} (5-1)");
+            self.timer_retransmissions += 1;
         }
     }
 

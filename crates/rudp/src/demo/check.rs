@@ -132,14 +132,14 @@ fn collapse(record: &Record) -> Finding {
     });
     let after = |(at, _)| record.samples.iter().find(|sample| sample.at == at);
     match collapse.and_then(after) {
-        Some(sample) => soft(
+        Some(sample) => hard(
             sample.rto < Duration::from_secs(2),
             format!(
                 "one fresh sample undoes the back-off: RTO {} again",
                 span(sample.rto)
             ),
         ),
-        None => soft(false, "no fresh sample undid the back-off".to_owned()),
+        None => hard(false, "no fresh sample undid the back-off".to_owned()),
     }
 }
 
@@ -169,7 +169,7 @@ fn refusals(record: &Record) -> [Finding; 2] {
         .map(span)
         .collect();
     [
-        soft(failed.len() >= 4 && silent == 0, seen),
+        hard(failed.len() >= 4 && silent == 0, seen),
         soft(
             spaced.len() >= 3 && spaced.iter().all(|ended| in_window(ended)),
             format!(
@@ -199,9 +199,9 @@ fn resumption(record: &Record) -> Finding {
                 bytes(offset),
                 bytes(resumed.on_disk)
             );
-            soft(holds, text)
+            hard(holds, text)
         }
-        None => soft(
+        None => hard(
             false,
             "the file did not go on from what was on disk".to_owned(),
         ),
@@ -230,7 +230,7 @@ mod tests {
     fn nothing_holds_of_a_play_that_never_was() {
         let findings = findings(&record());
         assert!(findings.iter().all(|finding| !finding.holds));
-        assert_eq!(findings.iter().filter(|finding| finding.hard).count(), 2);
+        assert_eq!(findings.iter().filter(|finding| finding.hard).count(), 5);
     }
 
     #[test]
