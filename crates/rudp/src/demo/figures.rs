@@ -139,7 +139,7 @@ fn scene_bands(plot: &mut Plot, record: &Record, titles: bool) {
         let until = record.act_end(index);
         let class = if index % 2 == 0 { "even" } else { "odd" };
         let share = x(until.saturating_sub(act.from)) / x(record.end).max(1e-3);
-        let room = share * 140.0 - 3.0; // characters, with a gap before the next label
+        let room = share * 140.0 - 1.5; // characters, with a gap before the next label
         let number = index + 1;
         let full = format!("{number}: {}", act.scene.title);
         let fits = titles && full.chars().count() as f64 <= room;
