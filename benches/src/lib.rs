@@ -1,125 +1,104 @@
 //! The measured operations, once for criterion (time) and once for callgrind (instructions).
 
-use std::{hint::black_box, time::Duration};
+mod loops;
+mod operations;
+pub mod peers;
+mod rearm;
 
-use backoff_policy::{Jitter, Ratio, Schedule, Series};
-use grpc_backoff::{Action, Connection};
-use rto::{Config, Estimator, Progress, RetransmitTimer, Sample};
-use rudp_proto::wire::{Ack, Frame, Packet};
+use backoff_policy::{Schedule, Series};
+use grpc_backoff::Connection;
+use s2n_quic_core::recovery::RttEstimator;
 
-/// An operation with a name; it runs as often as it is told.
-pub type Operation = (&'static str, fn(u64));
+use loops::{idle_draw, idle_duration, idle_pair, idle_unit};
+use operations::{
+    grpc_step, policy_decorrelated, policy_full, rto_cycle, rto_sample, wire_decode, wire_encode,
+};
+use peers::{DurationEstimator, quinn_sample, s2n_sample};
+
+/// Runs an operation as often as it is told, to the next multiple of 64.
+pub type Run = Box<dyn FnMut(u64)>;
+
+/// Something to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// The name in every output.
+    pub name: &'static str,
+    /// Bytes of state that one of the measured things keeps beside its parameters, if any.
+    pub bytes: Option<usize>,
+    /// Makes what it works on.
+    pub start: fn() -> Run,
+    /// The same loop around no operation at all: what is to be subtracted from a count.
+    pub start_idle: fn() -> Run,
+}
+
+/// State of an `rto::Estimator` without its parameters, and of a `RetransmitTimer` with one: the
+/// types are private, and the unit tests of `rto` hold them to this.
+const ESTIMATOR: usize = 32;
+const TIMER: usize = ESTIMATOR + 24;
+/// State of gRPC's machine without its parameters.
+const CONNECTION: usize =
+    size_of::<Connection>() - size_of::<grpc_backoff::Config>() - size_of::<Schedule>();
 
 /// Every operation whose cost is recorded in `BENCHMARKS.md`.
 pub const OPERATIONS: &[Operation] = &[
-    ("rto.sample", rto_sample),
-    ("rto.cycle", rto_cycle),
-    ("policy.delay.full", |times| {
-        policy_delay(times, Jitter::Full)
-    }),
-    ("policy.delay.decorrelated", |times| {
-        policy_delay(times, Jitter::Decorrelated)
-    }),
-    ("grpc.step", grpc_step),
-    ("wire.encode", wire_encode),
-    ("wire.decode", wire_decode),
+    stateful("rto.sample", ESTIMATOR, rto_sample, idle_duration),
+    stateful(
+        "peer.quinn.sample",
+        size_of::<DurationEstimator>(),
+        quinn_sample,
+        idle_duration,
+    ),
+    stateful(
+        "peer.s2n.sample",
+        size_of::<RttEstimator>(),
+        s2n_sample,
+        idle_duration,
+    ),
+    stateful("rto.cycle", TIMER, rto_cycle, idle_pair),
+    rearm::<1_000>("rto.rearm.1e3"),
+    rearm::<10_000>("rto.rearm.1e4"),
+    rearm::<100_000>("rto.rearm.1e5"),
+    rearm::<1_000_000>("rto.rearm.1e6"),
+    stateful(
+        "policy.delay.full",
+        size_of::<Series>(),
+        policy_full,
+        idle_draw,
+    ),
+    stateful(
+        "policy.delay.decorrelated",
+        size_of::<Series>(),
+        policy_decorrelated,
+        idle_draw,
+    ),
+    stateful("grpc.step", CONNECTION, grpc_step, idle_draw),
+    stateless("wire.encode", wire_encode),
+    stateless("wire.decode", wire_decode),
 ];
 
-fn estimator() -> Estimator {
-    Estimator::new(Config::RFC6298).expect("the RFC's own values are valid")
-}
-
-/// Round-trip times that vary by a millisecond, so that both gains have work to do; made
-/// beforehand, so that making them does not count.
-fn round_trips() -> [Duration; 64] {
-    std::array::from_fn(|turn| Duration::from_nanos(40_000_000 + (turn as u64 * 7_919 % 1_000_003)))
-}
-
-/// One sample in, the RTO read as a `Duration`.
-fn rto_sample(times: u64) {
-    let mut estimator = black_box(estimator());
-    let round_trips = round_trips().map(Sample::measured);
-    for turn in 0..times {
-        estimator.sample(black_box(round_trips[turn as usize % 64]));
-        black_box(estimator.rto());
+const fn stateful(
+    name: &'static str,
+    bytes: usize,
+    start: fn() -> Run,
+    start_idle: fn() -> Run,
+) -> Operation {
+    Operation {
+        name,
+        bytes: Some(bytes),
+        start,
+        start_idle,
     }
 }
 
-/// Send, ACK with a sample, deadline read: what a segment costs when all goes well.
-fn rto_cycle(times: u64) {
-    let mut timer = black_box(RetransmitTimer::new(estimator()));
-    let round_trips = round_trips();
-    for turn in 0..times {
-        let sent_at = Duration::new(turn, 0);
-        timer.handle_sent(black_box(sent_at));
-        let acked_at = round_trips[turn as usize % 64];
-        let acked_at = Duration::new(turn, acked_at.subsec_nanos());
-        let sample = Sample::of_transmission(sent_at, acked_at);
-        timer.handle_acked(acked_at, black_box(Progress::Some), Some(sample));
-        black_box(timer.poll_timeout());
+const fn stateless(name: &'static str, start: fn() -> Run) -> Operation {
+    Operation {
+        name,
+        bytes: None,
+        start,
+        start_idle: idle_unit,
     }
 }
 
-/// One jittered delay.
-fn policy_delay(times: u64, jitter: Jitter) {
-    let (base, cap) = (Duration::from_millis(100), Duration::from_secs(60));
-    let schedule = Schedule::new(base, Ratio::new(2, 1), cap, jitter).expect("valid");
-    let mut series = Series::new(black_box(&schedule));
-    for turn in 0..times {
-        let draw = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        black_box(series.next(&schedule, black_box(draw)));
-    }
-}
-
-/// An attempt that fails at once: its start, its failure and the wait.
-fn grpc_step(times: u64) {
-    let mut connection = Connection::new(grpc_backoff::Config::GRPC).expect("valid");
-    let mut now = Duration::ZERO;
-    connection.connect(now);
-    for turn in 0..times {
-        let draw = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        if let Some(Action::Start(start)) = connection.poll_action(now, || draw) {
-            black_box(connection.handle_failed(now, start.attempt));
-        }
-        now = connection.poll_timeout().expect("a failure has a deadline");
-    }
-}
-
-fn full_packet(data: &[u8]) -> Packet<'_> {
-    let ack = Ack {
-        delay: Duration::from_micros(250),
-        ranges: vec![90..120, 40..80],
-    };
-    let stream = Frame::Stream {
-        offset: 1 << 20,
-        data,
-        fin: false,
-    };
-    Packet::Data {
-        to: 0x0123_4567_89ab_cdef,
-        number: 70_000,
-        frames: vec![Frame::Ack(ack), stream],
-    }
-}
-
-/// A Data packet with an ACK and 1,100 bytes of stream, checksum included.
-fn wire_encode(times: u64) {
-    let data = [0x5a; 1_100];
-    let packet = full_packet(&data);
-    let mut datagram = Vec::with_capacity(1_200);
-    for _ in 0..times {
-        black_box(&packet).encode(&mut datagram);
-        black_box(&datagram);
-    }
-}
-
-/// The same packet, checked and taken apart.
-fn wire_decode(times: u64) {
-    let data = [0x5a; 1_100];
-    let mut datagram = Vec::new();
-    full_packet(&data).encode(&mut datagram);
-    for _ in 0..times {
-        let packet = Packet::decode(black_box(&datagram)).expect("just encoded");
-        black_box(packet);
-    }
+const fn rearm<const N: u64>(name: &'static str) -> Operation {
+    stateful(name, TIMER, rearm::among::<N>, rearm::idle::<N>)
 }
