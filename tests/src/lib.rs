@@ -9,6 +9,7 @@
 //! | [`model`] | RFC 6298 in exact rationals, without a line of `rto` |
 //! | [`fixed`] | the same estimate in 256-bit fixed point, for long chains |
 //! | [`subject`] | `rto` behind the same events as the model |
+//! | [`compact`] | its compact form, on a clock that wraps, behind the same events |
 //! | [`grpc`] | steps of the gRPC connection machine |
 //! | [`draws`] | named random draws |
 //! | [`time`] | spans by their unit |
@@ -17,6 +18,7 @@
 //! | [`simulation`] | a whole connection of such a pair, held to the rules at every step |
 use std::io::Write;
 
+pub mod compact;
 pub mod datagrams;
 pub mod draws;
 pub mod fixed;

@@ -72,12 +72,8 @@ impl Subject for Rto {
             Event::HandshakeSent { at } => timer.handle_handshake_sent(at),
             Event::DataPhase => timer.handle_data_phase(),
             Event::Acked { at, progress, rtt } => {
-                let progress = match progress {
-                    Covers::None => Progress::None,
-                    Covers::Some => Progress::Some,
-                    Covers::All => Progress::All,
-                };
-                let outcome = timer.handle_acked(at, progress, rtt.map(Sample::measured));
+                let sample = rtt.map(Sample::measured);
+                let outcome = timer.handle_acked(at, progress_of(progress), sample);
                 reply.outcome = outcome.map(verdict);
             }
             Event::FastRetransmit { at } => timer.handle_fast_retransmit(at),
@@ -104,7 +100,15 @@ impl Subject for Rto {
     }
 }
 
-const fn verdict(outcome: Outcome) -> Verdict {
+pub(crate) const fn progress_of(covers: Covers) -> Progress {
+    match covers {
+        Covers::None => Progress::None,
+        Covers::Some => Progress::Some,
+        Covers::All => Progress::All,
+    }
+}
+
+pub(crate) const fn verdict(outcome: Outcome) -> Verdict {
     match outcome {
         Outcome::First => Verdict::First,
         Outcome::Accepted => Verdict::Accepted,

@@ -10,6 +10,7 @@
 //! | sequence numbers that a retransmission repeats (TCP) | [`Sampler`], [`RetransmitTimer`] |
 //! | packet numbers that are never reused (QUIC) | [`Sample::of_transmission`], [`RetransmitTimer`] |
 //! | a timer of your own | [`Estimator`] |
+//! | firmware, a clock of 32-bit ticks | [`compact`] |
 //!
 //! ```
 //! use {core::time::Duration, rto::*};
@@ -56,6 +57,7 @@
     )
 )]
 
+pub mod compact;
 mod config;
 mod deviation;
 mod estimator;
