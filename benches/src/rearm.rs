@@ -28,7 +28,7 @@ pub(crate) fn among<const N: u64>() -> Run {
     let mut timer = RetransmitTimer::new(estimator());
     timer.handle_sent(Duration::ZERO);
     for round_trip in round_trips() {
-        timer.handle_sample(Sample::measured(round_trip));
+        timer.handle_sample(Duration::ZERO, Sample::measured(round_trip));
     }
     let mut timers = vec![timer; N as usize];
     let (mut stride, inputs) = (Stride::<N>(0), sent_and_acked());

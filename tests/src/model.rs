@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, ops::Range, time::Duration};
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::Signed;
+use num_traits::{Signed, Zero};
 
 use crate::{
     rto_vectors::{Covers, Event, Reply, Subject, Verdict, View},
-    settings::{AfterHandshake, CollapseOn, Settings},
+    settings::{AfterHandshake, CollapseOn, FloorOf, Settings},
 };
 
 /// Estimator, timer and sampler in one. Times are whole nanoseconds.
@@ -60,7 +60,11 @@ impl Estimate {
     #[must_use]
     pub fn raw_rto(&self, settings: &Settings) -> BigRational {
         let variation = &self.rttvar * whole(settings.k.into());
-        &self.srtt + variation.max(whole(settings.granularity_ns.into()))
+        &self.srtt
+            + match settings.variance_floor {
+                FloorOf::Term => variation.max(whole(settings.granularity_ns.into())),
+                FloorOf::ZeroRttvar => variation,
+            }
     }
 }
 
@@ -131,6 +135,13 @@ impl Model {
                 Verdict::First
             }
         };
+        let granularity = whole(self.settings.granularity_ns.into());
+        if let (FloorOf::ZeroRttvar, Some(estimate)) =
+            (self.settings.variance_floor, &mut self.estimate)
+            && estimate.rttvar.is_zero()
+        {
+            estimate.rttvar = granularity; // (P21)
+        }
         self.sampled = true;
         self.handshake_expired = false;
         self.recompute();
@@ -155,7 +166,7 @@ impl Model {
     }
 
     fn after(&self, at: Duration) -> u128 {
-        (at.as_nanos() + self.rto_ns).min(Duration::MAX.as_nanos())
+        (at.as_nanos() + self.rto_ns).min(NEVER)
     }
 
     fn start(&mut self, at: Duration) {
@@ -172,7 +183,9 @@ impl Model {
                 AfterHandshake::Replace => THREE_SECONDS.max(self.settings.min_rto_ns.into()),
                 AfterHandshake::Keep => self.rto_ns,
             };
-            self.rto_ns = self.capped(rto_ns);
+            if self.settings.post_syn != AfterHandshake::Keep {
+                (self.rto_ns, self.backoffs) = (self.capped(rto_ns), 0);
+            }
         }
         self.handshake = false;
         self.handshake_expired = false;
@@ -260,8 +273,11 @@ impl Subject for Model {
     }
 }
 
-/// Whether a deadline has come; one at the end of `Duration`'s range never does (D17).
+/// The end of the clock in ns: a deadline there never comes (D17).
+pub const NEVER: u128 = u64::MAX as u128;
+
+/// Whether a deadline has come.
 #[must_use]
 pub fn is_due(deadline_ns: u128, at: Duration) -> bool {
-    deadline_ns <= at.as_nanos() && deadline_ns < Duration::MAX.as_nanos()
+    deadline_ns <= at.as_nanos() && deadline_ns < NEVER
 }

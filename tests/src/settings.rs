@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use rto::{Collapse, Config, Gain, PostSyn};
+use rto::{Collapse, Config, Gain, PostSyn, VarianceFloor};
 use serde::Deserialize;
 
 /// A configuration in plain numbers; by default RFC 6298.
@@ -27,10 +27,22 @@ pub struct Settings {
     pub max_sample_ns: u64,
     /// At which back-off in a row the estimate is cleared.
     pub clear_after: Option<NonZeroU32>,
+    /// What G is the least value of.
+    pub variance_floor: FloorOf,
     /// What a lost handshake does to the RTO.
     pub post_syn: AfterHandshake,
     /// What ends a back-off.
     pub collapse: CollapseOn,
+}
+
+/// What G is the least value of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FloorOf {
+    /// K x RTTVAR.
+    Term,
+    /// An RTTVAR of zero.
+    ZeroRttvar,
 }
 
 /// What a handshake that timed out does to the RTO.
@@ -67,6 +79,7 @@ impl Default for Settings {
             k: 4,
             max_sample_ns: 3_600_000_000_000,
             clear_after: None,
+            variance_floor: FloorOf::Term,
             post_syn: AfterHandshake::Raise,
             collapse: CollapseOn::OnSample,
         }
@@ -98,6 +111,10 @@ impl From<&Settings> for Config {
             k: settings.k,
             max_sample: Duration::from_nanos(settings.max_sample_ns),
             clear_after: settings.clear_after,
+            variance_floor: match settings.variance_floor {
+                FloorOf::Term => VarianceFloor::Term,
+                FloorOf::ZeroRttvar => VarianceFloor::ZeroRttvar,
+            },
             post_syn: match settings.post_syn {
                 AfterHandshake::Raise => PostSyn::Raise,
                 AfterHandshake::Replace => PostSyn::Replace,

@@ -58,11 +58,13 @@ impl Subject for Rto {
         let timer = &mut self.timer;
         match *event {
             Event::Sample { rtt } => {
-                reply.outcome = Some(verdict(timer.handle_sample(Sample::measured(rtt))));
+                reply.outcome = Some(verdict(
+                    timer.handle_sample(Duration::ZERO, Sample::measured(rtt)),
+                ));
             }
             Event::RoundTrip { sent, acked } => {
                 let sample = Sample::of_transmission(sent, acked);
-                reply.outcome = Some(verdict(timer.handle_sample(sample)));
+                reply.outcome = Some(verdict(timer.handle_sample(acked, sample)));
             }
             Event::BackOff { times } => {
                 self.command(|estimator| (0..times).for_each(|_| estimator.back_off()));
@@ -70,7 +72,7 @@ impl Subject for Rto {
             Event::Clear => self.command(Estimator::clear),
             Event::Sent { at } => timer.handle_sent(at),
             Event::HandshakeSent { at } => timer.handle_handshake_sent(at),
-            Event::DataPhase => timer.handle_data_phase(),
+            Event::DataPhase => timer.handle_data_phase(Duration::ZERO),
             Event::Acked { at, progress, rtt } => {
                 let sample = rtt.map(Sample::measured);
                 let outcome = timer.handle_acked(at, progress_of(progress), sample);
@@ -78,7 +80,7 @@ impl Subject for Rto {
             }
             Event::FastRetransmit { at } => timer.handle_fast_retransmit(at),
             Event::Timeout { at } => reply.expired = timer.handle_timeout(at).is_some(),
-            Event::Stop => timer.stop(),
+            Event::Stop => timer.stop(Duration::ZERO),
             Event::SegmentSent { at, start, end } => self.sampler.handle_sent(at, start..end),
             Event::SegmentAcked { at, upto } => {
                 let sample = self.sampler.handle_acked(at, upto);

@@ -39,6 +39,8 @@ pub struct Config {
     /// After how many consecutive back-offs SRTT and RTTVAR are cleared, if ever.
     /// Default never (5-N2).
     pub clear_after: Option<NonZeroU32>,
+    /// What G is the least value of. Default `Term` (4-2).
+    pub variance_floor: VarianceFloor,
     /// What a handshake that timed out does to the data phase. Default `Raise` (5.7-1).
     pub post_syn: PostSyn,
     /// What ends a back-off. Default `OnSample` (5-N1).
@@ -53,6 +55,16 @@ pub struct Gain {
     pub num: u16,
     /// Denominator.
     pub den: u16,
+}
+
+/// Where the granularity G takes the place of a variance that is too small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VarianceFloor {
+    /// K x RTTVAR is at least G, as RFC 6298 has it (4-2).
+    Term,
+    /// An RTTVAR that computes to zero, within the error bound, becomes G, as RFC 9260 has it
+    /// (P21). With a G above zero this breaks (4-2).
+    ZeroRttvar,
 }
 
 /// What a handshake that timed out does to the RTO when data transmission begins (5.7-1).
@@ -88,6 +100,7 @@ impl Config {
         k: 4,
         max_sample: Duration::from_secs(3600),
         clear_after: None,
+        variance_floor: VarianceFloor::Term,
         post_syn: PostSyn::Raise,
         collapse: Collapse::OnSample,
     };
@@ -207,10 +220,15 @@ pub(crate) struct Params {
     pub(crate) min_ns: u64,
     pub(crate) max_ns: u64,
     pub(crate) max_sample_ns: u64,
-    /// G in fixed point.
-    pub(crate) granularity: u64,
+    /// The least K x RTTVAR, and what an RTTVAR of zero becomes, in fixed point; one of them is G.
+    pub(crate) least_term: u64,
+    pub(crate) zero_rttvar: u64,
+    /// How far RTTVAR can be from exact, in fixed point.
+    pub(crate) rttvar_error: u64,
     /// How far SRTT + K x RTTVAR can be from exact, in fixed point (D14).
     pub(crate) guard: u64,
+    /// Whether gains, K and variance floor are those of the RFC.
+    pub(crate) usual: bool,
     pub(crate) alpha: Weight,
     pub(crate) beta: Weight,
     pub(crate) k: u32,
@@ -260,12 +278,20 @@ impl Params {
         // own; the RTO sums one of the first and K of the second.
         let srtt_error = alpha.error_bound();
         let rttvar_error = srtt_error.saturating_add(beta.error_bound());
+        let granularity = from_nanos(granularity_ns);
+        let (least_term, zero_rttvar) = match config.variance_floor {
+            VarianceFloor::Term => (granularity, 0),
+            VarianceFloor::ZeroRttvar => (0, granularity),
+        };
         Ok(Self {
             initial_ns,
             min_ns,
             max_ns,
             max_sample_ns,
-            granularity: from_nanos(granularity_ns),
+            least_term,
+            zero_rttvar,
+            rttvar_error,
+            usual: alpha.is(1, 8) && beta.is(1, 4) && k == 4 && zero_rttvar == 0,
             guard: srtt_error.saturating_add(rttvar_error.saturating_mul(k as u64)),
             alpha,
             beta,

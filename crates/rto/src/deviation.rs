@@ -2,7 +2,7 @@
 
 use core::{fmt, num::NonZeroU32, time::Duration};
 
-use crate::{Collapse, Config, Gain, PostSyn};
+use crate::{Collapse, Config, Gain, PostSyn, VarianceFloor};
 
 impl Config {
     /// The rules of RFC 6298 that this configuration breaks, each with the value.
@@ -21,6 +21,8 @@ impl Config {
             (self.k < rfc.k).then_some(Deviation::K(self.k)),
             (self.min_rto < SECOND).then_some(Deviation::MinRto(self.min_rto)),
             (self.max_rto < rfc.max_rto).then_some(Deviation::MaxRto(self.max_rto)),
+            (self.variance_floor == VarianceFloor::ZeroRttvar && !self.granularity.is_zero())
+                .then_some(Deviation::SmallVariance(self.granularity)),
             (self.collapse == Collapse::OnAnyAck).then_some(Deviation::CollapseOnAnyAck),
             (self.clear_after == NonZeroU32::new(1)).then_some(Deviation::ClearAfterOne),
             (self.post_syn == PostSyn::Keep).then_some(Deviation::PostSynKeep),
@@ -48,6 +50,8 @@ pub enum Deviation {
     MinRto(Duration),
     /// The cap is below 60 s (2.5-1).
     MaxRto(Duration),
+    /// A variance term above zero but below this G stays as it is (4-2).
+    SmallVariance(Duration),
     /// A back-off ends without a sample (5-N1).
     CollapseOnAnyAck,
     /// The estimate is cleared after a single back-off, not several (5-N2).
@@ -67,6 +71,7 @@ impl Deviation {
             Self::K(_) => "2.3-4",
             Self::MinRto(_) => "2.4-1",
             Self::MaxRto(_) => "2.5-1",
+            Self::SmallVariance(_) => "4-2",
             Self::CollapseOnAnyAck => "5-N1",
             Self::ClearAfterOne => "5-N2",
             Self::PostSynKeep => "5.7-1",
@@ -85,6 +90,7 @@ impl fmt::Display for Deviation {
             Self::K(k) => write!(f, "K is {k}, below 4"),
             Self::MinRto(value) => write!(f, "the floor {value:?} is below 1 s"),
             Self::MaxRto(value) => write!(f, "the cap {value:?} is below 60 s"),
+            Self::SmallVariance(g) => write!(f, "variance terms below {g:?} are not raised to it"),
             Self::CollapseOnAnyAck => f.write_str("a back-off ends without a sample"),
             Self::ClearAfterOne => f.write_str("a single back-off clears the estimate"),
             Self::PostSynKeep => f.write_str("a lost handshake does not raise the RTO to 3 s"),
@@ -118,17 +124,19 @@ mod tests {
             beta: Gain::new(1, 2),
             k: 2,
             max_sample: ms(1),
+            granularity: ms(1),
+            variance_floor: VarianceFloor::ZeroRttvar,
             clear_after: NonZeroU32::new(1),
             post_syn: PostSyn::Keep,
             collapse: Collapse::OnAnyAck,
-            ..Config::RFC6298
         };
         let rules: Vec<_> = wild
             .deviations()
             .map(|deviation| deviation.rule())
             .collect();
         let expected = [
-            "2.1-1", "2.3-1", "2.3-3", "2.3-3", "2.3-4", "2.4-1", "2.5-1", "5-N1", "5-N2", "5.7-1",
+            "2.1-1", "2.3-1", "2.3-3", "2.3-3", "2.3-4", "2.4-1", "2.5-1", "4-2", "5-N1", "5-N2",
+            "5.7-1",
         ];
         assert_eq!(rules, expected);
         for deviation in wild.deviations() {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::{
     Collapse, Config, ConfigError, PostSyn, Rejection, Sample,
     config::Params,
-    fixed::{ceil_nanos, from_nanos, nanos, to_duration},
+    fixed::{FRACTION_BITS, ceil_nanos, eighth, from_nanos, nanos, quarter, to_duration},
 };
 
 /// RTO after a lost handshake: the initial value of RFC 2988 (5.7-1).
@@ -31,39 +31,45 @@ const POST_SYN_RTO_NS: u64 = 3_000_000_000;
 /// in it, apart from the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimator {
-    params: Params,
-    state: State,
+    pub(crate) params: Params,
+    pub(crate) state: State,
 }
 
 /// What changes, in 32 bytes: apart from the parameters, so that neither hides in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
-    /// SRTT and RTTVAR in fixed point; meaningful while `estimate.is_some()`.
-    srtt: u64,
-    rttvar: u64,
+pub(crate) struct State {
+    /// SRTT and RTTVAR in fixed point; meaningful while `estimate` is `Taken`.
+    pub(crate) srtt: u64,
+    pub(crate) rttvar: u64,
     /// The RTO in force, in ns: floored, capped, backed off.
-    rto_ns: u64,
-    backoffs: u32,
-    estimate: Estimate,
+    pub(crate) rto_ns: u64,
+    pub(crate) backoffs: u32,
+    /// How many guards lie between SRTT + K x RTTVAR and the exact value at most: none until
+    /// an update has lost a bit to rounding, then one, or the samples expected per round trip.
+    pub(crate) guards: u16,
+    pub(crate) estimate: Estimate,
 }
 
-/// What SRTT and RTTVAR are worth. Zero is a sample like any other (D11), so
-/// their values cannot tell.
+/// Whether there are SRTT and RTTVAR. Zero is a sample like any other (D11), so their values
+/// cannot tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Estimate {
+pub(crate) enum Estimate {
     /// No sample yet: the RTO is the initial one.
     None,
     /// Cleared after many back-offs: the RTO in force stays (D9).
     Cleared,
-    /// No update lost a bit to rounding so far.
-    Exact,
-    /// Within the guard of the exact value.
-    Rounded,
+    /// From samples, or seeded.
+    Taken,
+    /// The same, with the parameters of the RFC and one guard.
+    Usual,
 }
 
-impl Estimate {
-    const fn is_some(self) -> bool {
-        matches!(self, Self::Exact | Self::Rounded)
+/// The guard of the RFC's parameters, in fixed point (D14).
+const USUAL_GUARD: u64 = 28;
+
+impl State {
+    pub(crate) const fn is_taken(&self) -> bool {
+        matches!(self.estimate, Estimate::Taken | Estimate::Usual)
     }
 }
 
@@ -94,6 +100,7 @@ impl Estimator {
             rttvar: 0,
             rto_ns: params.initial_ns,
             backoffs: 0,
+            guards: 0,
             estimate: Estimate::None,
         };
         Ok(Self { params, state })
@@ -105,30 +112,102 @@ impl Estimator {
     /// (D13).
     #[inline]
     pub fn sample(&mut self, sample: Sample) -> Outcome {
+        match sample.whole() {
+            Some(ns)
+                if self.state.estimate == Estimate::Usual && ns <= self.params.max_sample_ns =>
+            {
+                self.update_as_usual(from_nanos(ns))
+            }
+            _ => self.update(sample),
+        }
+    }
+
+    /// The update with the parameters of the RFC, which are worth having as constants: nearly
+    /// every sample of nearly every connection. [`update`](Self::update) gives the same.
+    #[inline]
+    fn update_as_usual(&mut self, rtt: u64) -> Outcome {
+        let State { srtt, rttvar, .. } = &mut self.state;
+        // The deviation is from the old SRTT (2.3-2).
+        let distance = rtt.wrapping_sub(*srtt).cast_signed();
+        let spread = (distance.unsigned_abs())
+            .wrapping_sub(*rttvar)
+            .cast_signed();
+        *rttvar = rttvar.wrapping_add_signed(quarter(spread)); // (2.3-1), (2.3-3)
+        *srtt = srtt.wrapping_add_signed(eighth(distance));
+        let variation = (*rttvar << 2).max(self.params.least_term); // (2.3-4), (4-2)
+        let raw = srtt.wrapping_add(variation).wrapping_add(USUAL_GUARD);
+        self.state.rto_ns = self.bounded(ceil_nanos(raw));
+        self.state.backoffs = 0;
+        Outcome::Accepted
+    }
+
+    /// The update with any parameters; apart, so that what it needs costs the usual one nothing.
+    ///
+    /// Every value is below 2^59, which the limits of `Config` see to: nothing wraps.
+    #[cold]
+    #[inline(never)]
+    fn update(&mut self, sample: Sample) -> Outcome {
         let rtt = match sample.rtt() {
-            Ok(rtt) => from_nanos(nanos(rtt).min(self.params.max_sample_ns)),
+            Ok(rtt) => self.fixed(rtt),
             Err(rejection) => return Outcome::Rejected(rejection),
         };
-        let state = &mut self.state;
-        let outcome = if state.estimate.is_some() {
-            let deviation = state.srtt.abs_diff(rtt);
-            // RTTVAR first, from the old SRTT (2.3-2).
-            let (rttvar, exact_rttvar) = self.params.beta.blend(state.rttvar, deviation);
-            let (srtt, exact_srtt) = self.params.alpha.blend(state.srtt, rtt); // (2.3-1)
-            (state.srtt, state.rttvar) = (srtt, rttvar);
-            if !(exact_rttvar && exact_srtt) {
-                state.estimate = Estimate::Rounded;
-            }
-            Outcome::Accepted
+        let expected = sample.expected();
+        if !self.state.is_taken() {
+            self.begin(rtt, rtt >> 1); // halving 256ths of a nanosecond is exact (2.2-1)
+            return Outcome::First;
+        }
+        let State { srtt, rttvar, .. } = self.state;
+        let distance = rtt.wrapping_sub(srtt).cast_signed();
+        let spread = (distance.unsigned_abs()).wrapping_sub(rttvar).cast_signed();
+        let (srtt_step, srtt_exact) = self.params.alpha.part(expected).of(distance);
+        let (rttvar_step, rttvar_exact) = self.params.beta.part(expected).of(spread);
+        if !(srtt_exact && rttvar_exact) {
+            self.state.guards = self.state.guards.max(expected.get());
+        }
+        self.state.srtt = srtt.wrapping_add_signed(srtt_step);
+        self.set_rttvar(rttvar.wrapping_add_signed(rttvar_step));
+        self.state.estimate = if self.params.usual && self.state.guards == 1 {
+            Estimate::Usual
         } else {
-            // Halving 256ths of a nanosecond is exact (2.2-1).
-            (state.srtt, state.rttvar) = (rtt, rtt >> 1);
-            state.estimate = Estimate::Exact;
-            Outcome::First
+            Estimate::Taken
         };
+        self.recompute();
+        Outcome::Accepted
+    }
+
+    /// A duration in fixed point, cut to `max_sample` (D13).
+    pub(crate) fn fixed(&self, value: Duration) -> u64 {
+        from_nanos(nanos(value).min(self.params.max_sample_ns))
+    }
+
+    /// A chain of updates begins here, exactly.
+    pub(crate) fn begin(&mut self, srtt: u64, rttvar: u64) {
+        self.state.guards = 0;
+        self.state.srtt = srtt;
+        self.set_rttvar(rttvar);
+        self.state.estimate = Estimate::Taken;
+        self.recompute();
+    }
+
+    /// An RTTVAR that may be zero, as far as the error bound tells, may have to become G (P21).
+    fn set_rttvar(&mut self, rttvar: u64) {
+        let Params {
+            zero_rttvar,
+            rttvar_error,
+            ..
+        } = self.params;
+        let error = rttvar_error.wrapping_mul(u64::from(self.state.guards));
+        self.state.rttvar = if rttvar <= error {
+            rttvar.max(zero_rttvar)
+        } else {
+            rttvar
+        };
+    }
+
+    /// The RTO of section 2 comes into force, and the back-off ends (5-N1).
+    pub(crate) fn recompute(&mut self) {
         self.state.rto_ns = self.base_rto_ns();
         self.state.backoffs = 0;
-        outcome
     }
 
     /// Doubles the RTO, the initial one too (2.1-2), up to the cap (5.5-1), (2.5-1); clears
@@ -146,7 +225,7 @@ impl Estimator {
     ///
     /// The RTO in force stays until then (D9).
     pub fn clear(&mut self) {
-        if self.state.estimate.is_some() {
+        if self.state.is_taken() {
             self.state.estimate = Estimate::Cleared;
         }
     }
@@ -154,8 +233,7 @@ impl Estimator {
     /// New data was acknowledged, perhaps without a sample (D16).
     pub(crate) fn acknowledge(&mut self) {
         if self.params.collapse == Collapse::OnAnyAck {
-            self.state.rto_ns = self.base_rto_ns();
-            self.state.backoffs = 0;
+            self.recompute();
         }
     }
 
@@ -168,6 +246,7 @@ impl Estimator {
             PostSyn::Keep => return,
         };
         self.state.rto_ns = rto_ns.min(self.params.max_ns);
+        self.state.backoffs = 0; // data begins with this RTO
     }
 
     /// The smoothed round-trip time, to the nearest ns; `None` before a sample and after
@@ -185,7 +264,7 @@ impl Estimator {
     }
 
     const fn estimated(&self, value: u64) -> Option<Duration> {
-        if self.state.estimate.is_some() {
+        if self.state.is_taken() {
             Some(to_duration(value))
         } else {
             None
@@ -199,6 +278,17 @@ impl Estimator {
         Duration::from_nanos(self.state.rto_ns)
     }
 
+    /// When the timer expires if nothing is ever acknowledged, counted from a send: with the
+    /// initial RTO of the RFC after 1, 3, 7, 15, 31, 63, 123, 183 s and so on, without end (T10).
+    pub fn schedule(&self) -> impl Iterator<Item = Duration> + use<> {
+        let (first, max) = (self.state.rto_ns, self.params.max_ns);
+        core::iter::successors(Some((first, first)), move |&(at, rto)| {
+            let rto = rto.saturating_mul(2).min(max); // (5.5-1), (2.5-1)
+            Some((rto.saturating_add(at), rto))
+        })
+        .map(|(at, _)| Duration::from_nanos(at))
+    }
+
     /// The RTO as section 2 computes it, without back-off: from SRTT and RTTVAR, or the
     /// initial one before any sample; after clearing, the one in force.
     #[must_use]
@@ -206,56 +296,54 @@ impl Estimator {
         Duration::from_nanos(self.base_rto_ns())
     }
 
-    /// How often the RTO was doubled since the last sample.
+    /// How often the RTO was doubled since the last sample, or since data transmission began
+    /// after a lost handshake.
     #[must_use]
     pub const fn backoffs(&self) -> u32 {
         self.state.backoffs
     }
 
-    #[inline]
-    fn base_rto_ns(&self) -> u64 {
+    pub(crate) fn base_rto_ns(&self) -> u64 {
         match self.state.estimate {
             Estimate::None => self.params.initial_ns,
             Estimate::Cleared => self.state.rto_ns,
-            // The floor comes before any doubling (2.4-1, D4); the cap holds here and
-            // after each doubling (2.5-1, D5).
-            Estimate::Exact | Estimate::Rounded => self
-                .raw_rto_ns()
-                .max(self.params.min_ns)
-                .min(self.params.max_ns),
+            Estimate::Taken | Estimate::Usual => self.bounded(self.raw_rto_ns()),
         }
     }
 
-    /// SRTT + max(G, K x RTTVAR) (2.3-4), (4-2), rounded up past the error bound so that
-    /// it is never earlier than exact (D14).
+    /// The floor comes before any doubling (2.4-1, D4); the cap holds here and after each
+    /// doubling (2.5-1, D5).
     #[inline]
-    pub(crate) fn raw_rto_ns(&self) -> u64 {
-        let guard = if self.state.estimate == Estimate::Rounded {
-            self.params.guard
-        } else {
-            0
-        };
-        ceil_nanos(
-            self.state
-                .srtt
-                .saturating_add(self.variance_term())
-                .saturating_add(guard),
-        )
+    fn bounded(&self, raw_ns: u64) -> u64 {
+        raw_ns.max(self.params.min_ns).min(self.params.max_ns)
     }
 
-    #[inline]
-    fn variance_term(&self) -> u64 {
-        let variation = self.state.rttvar.saturating_mul(u64::from(self.params.k));
-        variation.max(self.params.granularity)
+    /// SRTT + max(G, K x RTTVAR) (2.3-4), (4-2), rounded up past the error bound so that
+    /// it is never earlier than exact (D14). At most 2^58 + 2^63 and a little.
+    pub(crate) fn raw_rto_ns(&self) -> u64 {
+        let guard = (self.params.guard).wrapping_mul(u64::from(self.state.guards));
+        let variation = self.variation().max(self.params.least_term);
+        ceil_nanos((self.state.srtt.wrapping_add(variation)).wrapping_add(guard))
+    }
+
+    fn variation(&self) -> u64 {
+        (self.state.rttvar).wrapping_mul(u64::from(self.params.k))
     }
 
     pub(crate) const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Whether the variance term is G rather than K x RTTVAR (4-2).
-    pub(crate) fn granularity_rules(&self) -> bool {
-        self.state.rttvar.saturating_mul(u64::from(self.params.k)) < self.params.granularity
+    /// G as configured.
+    pub(crate) const fn granularity(&self) -> Duration {
+        let fixed = self.params.least_term | self.params.zero_rttvar; // one of them is 0
+        Duration::from_nanos(fixed >> FRACTION_BITS)
+    }
+
+    /// The G that stands in for a smaller K x RTTVAR, in ns, if one does (4-2).
+    pub(crate) fn granularity_in_force(&self) -> Option<u64> {
+        let least = self.params.least_term;
+        (self.variation() < least).then_some(least >> FRACTION_BITS)
     }
 
     pub(crate) const fn was_cleared(&self) -> bool {
@@ -298,11 +386,11 @@ mod tests {
         (config.min_rto, config.granularity) = (Duration::ZERO, Duration::from_nanos(1));
         let mut estimator = fed(config, &[100]);
         assert_eq!(estimator.rto(), ms(300));
-        assert_eq!(estimator.state.estimate, Estimate::Exact);
+        assert_eq!(estimator.state.guards, 0);
         for _ in 0..40 {
             estimator.sample(Sample::measured(Duration::from_nanos(100_000_001)));
         }
-        assert_eq!(estimator.state.estimate, Estimate::Rounded);
+        assert_eq!(estimator.state.guards, 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-use crate::{Estimator, RetransmitTimer, config::Params, fixed::nanos};
+use crate::{Estimator, Observer, RetransmitTimer, config::Params, fixed::nanos};
 
 impl Estimator {
     /// The RTO and its reasons in one line:
@@ -49,14 +49,9 @@ impl Estimator {
         };
         let sum = fmt::from_fn(|f| {
             write!(f, "SRTT {} + ", Millis(nanos(srtt)))?;
-            if self.granularity_rules() {
-                write!(
-                    f,
-                    "G {}",
-                    Millis(self.params().granularity >> crate::fixed::FRACTION_BITS)
-                )
-            } else {
-                write!(f, "{} x {}", self.params().k, Millis(nanos(rttvar)))
+            match self.granularity_in_force() {
+                Some(ns) => write!(f, "G {}", Millis(ns)),
+                None => write!(f, "{} x {}", self.params().k, Millis(nanos(rttvar))),
             }
         });
         let raw = self.raw_rto_ns();
@@ -72,15 +67,15 @@ impl Estimator {
     }
 }
 
-impl RetransmitTimer {
+impl<O: Observer> RetransmitTimer<O> {
     /// The RTO, its reasons and the time left at `now`, in one line:
     /// `RTO 1.8 s = SRTT 600 ms + 4 x 300 ms, expires in 1.2 s`.
     #[must_use]
-    pub fn explain(&self, now: Duration) -> impl fmt::Display + use<> {
-        let timer = *self;
+    pub fn explain(&self, now: Duration) -> impl fmt::Display + use<O> {
+        let (estimator, deadline) = (*self.estimator(), self.poll_timeout());
         fmt::from_fn(move |f| {
-            timer.estimator().describe(f)?;
-            let Some(deadline) = timer.poll_timeout() else {
+            estimator.describe(f)?;
+            let Some(deadline) = deadline else {
                 return f.write_str(", stopped");
             };
             match nanos(deadline.saturating_sub(now)) {
@@ -163,7 +158,7 @@ mod tests {
     fn a_backed_off_floor_with_the_time_left() {
         let mut timer = RetransmitTimer::new(Estimator::new(Config::RFC6298).unwrap());
         for us in [109_895, 70_735] {
-            timer.handle_sample(Sample::measured(Duration::from_micros(us)));
+            timer.handle_sample(ms(0), Sample::measured(Duration::from_micros(us)));
         }
         timer.handle_sent(ms(0));
         assert!(timer.handle_timeout(ms(1_000)).is_some());
@@ -173,7 +168,7 @@ mod tests {
              expires in 1.4 s",
         );
         assert!(timer.explain(ms(3_000)).to_string().ends_with(", due"));
-        timer.stop();
+        timer.stop(ms(1_600));
         assert!(timer.explain(ms(3_000)).to_string().ends_with(", stopped"));
     }
 
@@ -235,10 +230,10 @@ mod tests {
         timer.handle_handshake_sent(ms(0));
         assert!(timer.handle_timeout(ms(1_000)).is_some());
         timer.handle_acked(ms(1_100), crate::Progress::All, None);
-        timer.handle_data_phase();
+        timer.handle_data_phase(ms(1_100));
         assert_eq!(
             timer.explain(ms(1_100)).to_string(),
-            "RTO 3 s since the handshake timed out, backed off once, stopped",
+            "RTO 3 s since the handshake timed out, stopped",
         );
     }
 

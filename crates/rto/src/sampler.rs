@@ -1,6 +1,8 @@
 //! Section 3 of RFC 6298: which round trips may be measured (Karn's algorithm).
 
-use core::{ops::Range, time::Duration};
+use core::{num::NonZeroU16, ops::Range, time::Duration};
+
+use crate::fixed::nanos;
 
 /// A round-trip time that may update the estimator, or the reason why it may not.
 ///
@@ -8,7 +10,13 @@ use core::{ops::Range, time::Duration};
 /// retransmits under the same sequence numbers uses a [`Sampler`], which only ever hands
 /// out clean ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample(Result<Duration, Rejection>);
+pub struct Sample {
+    /// Meaningful without a rejection; saturates after 584 years.
+    rtt_ns: u64,
+    /// How many samples a round trip brings.
+    expected: NonZeroU16,
+    rejection: Option<Rejection>,
+}
 
 /// Why a round trip is no valid sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +31,21 @@ impl Sample {
     /// The ACK names this very transmission: packet numbers are never reused, so Karn's
     /// problem does not arise.
     #[must_use]
+    #[inline]
     pub const fn of_transmission(sent_at: Duration, acked_at: Duration) -> Self {
-        match acked_at.checked_sub(sent_at) {
-            Some(rtt) => Self(Ok(rtt)),
-            None => Self(Err(Rejection::AckBeforeSend)),
+        let Some(seconds) = acked_at.as_secs().checked_sub(sent_at.as_secs()) else {
+            return Self::rejected(Rejection::AckBeforeSend);
+        };
+        let since_that_second = nanos(Duration::new(seconds, acked_at.subsec_nanos()));
+        match since_that_second.checked_sub(sent_at.subsec_nanos() as u64) {
+            Some(rtt_ns) => Self::of_nanos(rtt_ns),
+            None => Self::rejected(Rejection::AckBeforeSend),
         }
     }
 
     /// The ACK echoes the timestamp of the transmission it answers: the exception of
-    /// (3-2), good for every ACK (3-3).
+    /// (3-2), good for every ACK (3-3). Where every ACK brings a sample, see
+    /// [`one_of`](Self::one_of).
     #[must_use]
     pub const fn from_timestamp(sent_at: Duration, acked_at: Duration) -> Self {
         Self::of_transmission(sent_at, acked_at)
@@ -39,8 +53,34 @@ impl Sample {
 
     /// A round trip measured elsewhere, by a stack that obeys Karn's algorithm.
     #[must_use]
+    #[inline]
     pub const fn measured(rtt: Duration) -> Self {
-        Self(Ok(rtt))
+        Self::of_nanos(nanos(rtt))
+    }
+
+    /// The same sample as one of `expected` that a round trip brings: the gains are that many
+    /// times smaller, so that the estimate remembers as many round trips as with one (T1). See
+    /// [`expected_samples`](crate::expected_samples).
+    ///
+    /// The error bound grows as the gains shrink: with 9 it is still below 1 ns.
+    #[must_use]
+    pub const fn one_of(self, expected: NonZeroU16) -> Self {
+        Self { expected, ..self }
+    }
+
+    const fn of_nanos(rtt_ns: u64) -> Self {
+        Self {
+            rtt_ns,
+            expected: NonZeroU16::MIN,
+            rejection: None,
+        }
+    }
+
+    const fn rejected(rejection: Rejection) -> Self {
+        Self {
+            rejection: Some(rejection),
+            ..Self::of_nanos(0)
+        }
     }
 
     /// The round-trip time.
@@ -49,7 +89,24 @@ impl Sample {
     ///
     /// Why there is none.
     pub const fn rtt(&self) -> Result<Duration, Rejection> {
-        self.0
+        match self.rejection {
+            None => Ok(Duration::from_nanos(self.rtt_ns)),
+            Some(rejection) => Err(rejection),
+        }
+    }
+
+    /// The round-trip time in ns, if it counts as a whole one.
+    #[inline]
+    pub(crate) const fn whole(&self) -> Option<u64> {
+        if self.rejection.is_none() && self.expected.get() == 1 {
+            Some(self.rtt_ns)
+        } else {
+            None
+        }
+    }
+
+    pub(crate) const fn expected(&self) -> NonZeroU16 {
+        self.expected
     }
 }
 
@@ -119,7 +176,7 @@ impl Sampler {
         self.acked = self.acked.max(upto.min(self.sent));
         let (_, sent_at) = self.timed.take_if(|(end, _)| *end <= upto)?;
         Some(if ambiguous {
-            Sample(Err(Rejection::Retransmitted))
+            Sample::rejected(Rejection::Retransmitted)
         } else {
             Sample::of_transmission(sent_at, now)
         })
@@ -134,7 +191,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    const AMBIGUOUS: Option<Sample> = Some(Sample(Err(Rejection::Retransmitted)));
+    const AMBIGUOUS: Option<Sample> = Some(Sample::rejected(Rejection::Retransmitted));
 
     #[test]
     fn whole_seconds_count() {

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 
-use rto::{Expiry, Outcome, Progress, RetransmitTimer, Sample};
+use rto::{Expiry, Outcome, Progress, RetransmitTimer, Sample, Timeout};
 
 use crate::sender::Chunk;
 
@@ -128,9 +128,10 @@ impl Flight {
             return;
         };
         if packet.by_timer {
-            self.timer.stop(); // the new RTO counts from the repetition itself (5.6-1)
+            self.timer.handle_retransmitted(now); // the new RTO counts from here (5.6-1)
+        } else {
+            self.timer.handle_sent(now); // (5.1-1)
         }
-        self.timer.handle_sent(now); // (5.1-1)
         self.last_sent = Some(now);
         self.bytes = self.bytes.saturating_add(packet.bytes);
         self.packets.insert(number, packet);
@@ -208,6 +209,14 @@ impl Flight {
         }
     }
 
+    /// The expiry of the timer, if it is due; it has no limits, so it never gives up.
+    pub(crate) fn expire(&mut self, now: Duration) -> Option<Expiry> {
+        match self.timer.handle_timeout(now)? {
+            Timeout::Retransmit(expiry) => Some(expiry),
+            Timeout::GiveUp(_) => None,
+        }
+    }
+
     /// On expiry takes the packet whose contents are to be sent again: among
     /// those that left an RTO ago, the one with the lowest `rank` (5.4-1), (L4).
     pub(crate) fn handle_timeout(
@@ -215,7 +224,7 @@ impl Flight {
         now: Duration,
         rank: impl Fn(&Content) -> u64,
     ) -> Option<(Expiry, Option<SentPacket>)> {
-        let expiry = self.timer.handle_timeout(now)?;
+        let expiry = self.expire(now)?;
         // What left after the timer was armed has not had its RTO yet (5-1).
         let young = |packet: &SentPacket| packet.sent_at.saturating_add(expiry.rto) > now;
         let first_young = self.packets.iter().find(|(_, packet)| young(packet));
@@ -236,11 +245,11 @@ impl Flight {
     }
 
     /// Forgets everything in flight: nobody waits for it any more.
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self, now: Duration) {
         self.packets.clear();
         self.remembered.clear();
         self.bytes = 0;
-        self.timer.stop();
+        self.timer.stop(now);
     }
 }
 

@@ -237,7 +237,7 @@ impl Connection {
             packets = self.client.poll(due, vec![]);
             assert_eq!(packets.len(), 1, "one retransmission");
             self.model.back_off();
-            self.ours.stop();
+            self.ours.stop(self.at());
             self.ours.handle_sent(self.at());
             self.check_rto();
         }

@@ -2,7 +2,8 @@
 
 use conformance::{
     fixed::Fixed,
-    model::{Estimate, gain, whole},
+    model::{Estimate, Model, gain, whole},
+    rto_vectors::{Event, Subject},
 };
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -86,6 +87,7 @@ fn bare_with_gains() -> impl Strategy<Value = Settings> {
         min_rto_ns: 1,
         max_rto_ns: None,
         max_sample_ns: limit(),
+        variance_floor: FloorOf::Term,
         ..settings
     })
 }
@@ -110,6 +112,24 @@ proptest! {
         rtts in vec(rtt_ns(), 1..40),
     ) {
         check_chain(&settings, &rtts)?;
+    }
+
+    /// Where an RTTVAR of zero becomes G, rounding must not hide a zero: the RTO is never below
+    /// the model's, though it may be above where the model's RTTVAR is within the bound of zero.
+    #[test]
+    fn a_zero_lost_to_rounding_still_counts(
+        settings in bare_with_gains(),
+        granularity_ns in 1_u64..1 << 40,
+        rtts in vec(prop_oneof![Just(0), Just(1_000_003), rtt_ns()], 1..30),
+    ) {
+        let variance_floor = FloorOf::ZeroRttvar;
+        let settings = Settings { variance_floor, granularity_ns, ..settings };
+        let (mut ours, mut exact) = (estimator(&settings), Model::new(&settings));
+        for rtt in rtts {
+            ours.sample(measured(rtt));
+            exact.apply(&Event::Sample { rtt: Duration::from_nanos(rtt) });
+            prop_assert!(ours.rto().as_nanos() >= exact.view().rto_ns);
+        }
     }
 
     /// One step from an exact state rounds once, to nearest: half a unit in SRTT and RTTVAR.

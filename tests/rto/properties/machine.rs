@@ -1,12 +1,12 @@
 //! Any order of calls, at any times, with any settings.
 
 use conformance::{
-    model::{Model, is_due},
+    model::{Model, NEVER, is_due},
     rto_vectors::{Covers, Event, Subject, Verdict, View},
     subject::Rto,
 };
 use proptest::collection::vec;
-use rto::{Collapse, Estimator, Gain, PostSyn};
+use rto::{Collapse, Estimator, Gain, PostSyn, VarianceFloor};
 
 use super::*;
 
@@ -28,9 +28,7 @@ fn event(rtt: impl Strategy<Value = Duration> + Clone) -> impl Strategy<Value = 
 
 /// What the timer must do, told from the RTO before and after the event.
 fn expected_deadline(before: &View, event: &Event, after: &View) -> Option<u128> {
-    let from = |at: Duration, view: &View| {
-        Some((at.as_nanos() + view.rto_ns).min(Duration::MAX.as_nanos()))
-    };
+    let from = |at: Duration, view: &View| Some((at.as_nanos() + view.rto_ns).min(NEVER));
     match *event {
         Event::Sent { at } | Event::HandshakeSent { at } | Event::FastRetransmit { at } => {
             before.deadline_ns.or_else(|| from(at, before))
@@ -187,6 +185,7 @@ proptest! {
             k,
             max_sample,
             clear_after: None,
+            variance_floor: VarianceFloor::Term,
             post_syn: PostSyn::Raise,
             collapse: Collapse::OnSample,
         };

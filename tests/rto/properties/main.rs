@@ -6,7 +6,7 @@ mod sampler;
 
 use std::{num::NonZeroU32, time::Duration};
 
-use conformance::settings::{AfterHandshake, CollapseOn, Settings};
+use conformance::settings::{AfterHandshake, CollapseOn, FloorOf, Settings};
 use proptest::prelude::*;
 use rto::Config;
 
@@ -29,11 +29,12 @@ fn settings() -> impl Strategy<Value = Settings> {
             Just(AfterHandshake::Keep)
         ],
         prop_oneof![Just(CollapseOn::OnSample), Just(CollapseOn::OnAnyAck)],
+        prop_oneof![Just(FloorOf::Term), Just(FloorOf::ZeroRttvar)],
     );
     (bounds, gains, rest).prop_map(|(bounds, gains, rest)| {
         let (max_rto_ns, a, b, granularity_ns, ticks) = bounds;
         let (alpha, beta, k) = gains;
-        let (max_sample_ns, clear_after, post_syn, collapse) = rest;
+        let (max_sample_ns, clear_after, post_syn, collapse, variance_floor) = rest;
         Settings {
             initial_rto_ns: a.max(b).max(1),
             min_rto_ns: a.min(b).max(1),
@@ -44,6 +45,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             k,
             max_sample_ns,
             clear_after,
+            variance_floor,
             post_syn,
             collapse,
         }

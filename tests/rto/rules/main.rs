@@ -10,7 +10,7 @@ mod timer;
 use std::time::Duration;
 
 use conformance::time::ms;
-use rto::{Config, Estimator, Expiry, RetransmitTimer, Sample};
+use rto::{Config, Estimator, Expiry, RetransmitTimer, Sample, Timeout};
 
 /// No floor, no cap: nothing hides the formula.
 const BARE: Config = Config {
@@ -45,7 +45,10 @@ fn timer(config: Config, rtts_ms: &[u64]) -> RetransmitTimer {
 fn expire(timer: &mut RetransmitTimer, at: Duration) -> Expiry {
     assert_eq!(timer.poll_timeout(), Some(at), "the deadline");
     assert_eq!(timer.handle_timeout(at - NANOSECOND), None, "early");
-    timer.handle_timeout(at).expect("it is due")
+    match timer.handle_timeout(at) {
+        Some(Timeout::Retransmit(expiry)) => expiry,
+        other => panic!("{other:?}: it is due, and there are no limits"),
+    }
 }
 
 /// The RTO in force, in ms.

@@ -51,7 +51,7 @@ fn rule_rfc6298_3_3_every_ack_may_give_a_sample_by_timestamp() {
     timer.handle_sent(ms(0));
     let deadline = timer.poll_timeout();
     let first = Sample::from_timestamp(ms(0), ms(800));
-    assert_eq!(timer.handle_sample(first), Outcome::First);
+    assert_eq!(timer.handle_sample(ms(0), first), Outcome::First);
     let second = Some(Sample::from_timestamp(ms(10), ms(810)));
     assert_eq!(
         timer.handle_acked(ms(810), Progress::None, second),

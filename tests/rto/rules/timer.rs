@@ -148,7 +148,7 @@ fn rule_rfc6298_5p7_1_a_lost_handshake_raises_the_rto_to_three_seconds() {
             }
         }
         timer.handle_acked(ms(10_000), Progress::All, None);
-        timer.handle_data_phase();
+        timer.handle_data_phase(ms(0));
         rto_of(&timer)
     };
     assert_eq!(begin(Config::RFC6298, 0, true), ms(1_000)); // nothing was lost
@@ -170,13 +170,13 @@ fn rule_rfc6298_5p7_1_a_lost_handshake_raises_the_rto_to_three_seconds() {
     timer.handle_handshake_sent(ms(0));
     expire(&mut timer, ms(1_000));
     assert_eq!(rto_of(&timer), ms(2_000));
-    timer.handle_data_phase();
+    timer.handle_data_phase(ms(0));
     timer.handle_acked(ms(1_200), Progress::All, Some(rtt(100)));
-    timer.handle_data_phase();
+    timer.handle_data_phase(ms(0));
     assert_eq!(rto_of(&timer), ms(1_000));
     timer.handle_sent(ms(2_000));
     expire(&mut timer, ms(2_000 + 1_000)); // of data, not of the handshake
-    timer.handle_data_phase();
+    timer.handle_data_phase(ms(0));
     assert_eq!(rto_of(&timer), ms(2 * 1_000));
 }
 

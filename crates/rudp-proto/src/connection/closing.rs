@@ -120,7 +120,7 @@ impl Connection {
             abort: true,
         });
         self.closing.delivery = Delivery::Due;
-        self.flight.give_up();
+        self.flight.give_up(self.now);
         if self.settings == Delivery::InFlight {
             self.settings = Delivery::Due; // without them the client would not listen (H8)
         }
@@ -147,7 +147,7 @@ impl Connection {
             reason: reason.into(),
         };
         if abort {
-            self.flight.give_up();
+            self.flight.give_up(self.now);
             self.closing.delivery = Delivery::Unneeded;
             return self.conclude(said); // (K4)
         }
@@ -167,7 +167,7 @@ impl Connection {
         });
         self.closing.delivery = Delivery::Due;
         self.closing.held = Some(said);
-        self.flight.give_up();
+        self.flight.give_up(self.now);
         self.send.give_up();
         self.conclude_if_drained();
         if self.closing.is_held() {
@@ -234,7 +234,7 @@ impl Connection {
     /// There is no peer any more. It takes nothing from an application that only
     /// reads on after the peer's CLOSE (K3); for any other this is the end.
     pub(super) fn lose(&mut self, reason: CloseReason) {
-        self.flight.give_up();
+        self.flight.give_up(self.now);
         self.closing.delivery = Delivery::Unneeded;
         if self.closing.is_held() {
             return;
@@ -247,7 +247,7 @@ impl Connection {
 
     /// Nothing is sent or answered any more.
     pub(crate) fn end(&mut self) {
-        self.flight.give_up();
+        self.flight.give_up(self.now);
         self.phase = Phase::Dead;
     }
 

@@ -155,7 +155,7 @@ impl Connection {
         }
         self.hello_due = false;
         let sample = self.handshake.sample(now, true);
-        self.flight.timer_mut().handle_data_phase(); // (5.7-1); a clean sample, next, wins
+        self.flight.timer_mut().handle_data_phase(now); // (5.7-1); a clean sample, next, wins
         self.handle_handshake_acked(now, sample);
         self.trace_step(now, HandshakeStep::Settings);
         if self.stats.timeouts > 1 {

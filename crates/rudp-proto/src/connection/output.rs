@@ -51,11 +51,10 @@ impl Connection {
         let step = self.handshake.handle_sent(now);
         self.trace_step(now, step);
         let timer = self.flight.timer_mut();
-        timer.stop(); // the RTO counts from the repetition itself (5.6-1)
-        match cookie {
-            None => timer.handle_handshake_sent(now), // (H1)
-            Some(_) => timer.handle_sent(now),
+        if cookie.is_none() {
+            timer.handle_handshake_sent(now); // (H1)
         }
+        timer.handle_retransmitted(now); // the RTO counts from the repetition itself (5.6-1)
         true
     }
 

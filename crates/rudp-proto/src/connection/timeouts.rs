@@ -124,7 +124,7 @@ impl Connection {
             if self.closing.retries > CLOSE_RETRIES {
                 self.closing.delivery = Delivery::Unneeded; // (K7)
                 self.probe_due = false;
-                self.flight.give_up();
+                self.flight.give_up(now);
             }
         }
     }
@@ -139,7 +139,7 @@ impl Connection {
     }
 
     fn handle_hello_expiry(&mut self, now: Duration) {
-        let Some(expiry) = self.flight.timer_mut().handle_timeout(now) else {
+        let Some(expiry) = self.flight.expire(now) else {
             return;
         };
         add(&mut self.stats.timeouts, 1);
