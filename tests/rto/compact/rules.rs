@@ -96,6 +96,7 @@ fn rule_family_p73_caps_beyond_half_the_range_and_other_gains_are_refused() {
         (gains(Gain::new(1, 16), quarter, 4), "alpha 1/16"),
         (gains(eighth, Gain::new(1, 2), 4), "beta 1/2"),
         (gains(eighth, quarter, 8), "k 8"),
+        (Config::RFC9260, "cannot become G 1ms"),
     ] {
         let message = Params::new(config).expect_err(text).to_string();
         assert!(message.contains(text), "{message}");

@@ -136,6 +136,7 @@ impl Estimator {
             PostSyn::Keep => return,
         };
         self.rto_us = rto_us.min(params.max_us);
+        self.backoffs = 0; // data begins with this RTO
     }
 
     /// The smoothed round-trip time, to the nearest µs; `None` before a sample and after
@@ -183,7 +184,8 @@ impl Estimator {
         }
     }
 
-    /// How often the RTO was doubled since the last sample, up to 65535.
+    /// How often the RTO was doubled since the last sample, or since data transmission began after
+    /// a lost handshake, up to 65535.
     #[must_use]
     pub const fn backoffs(&self) -> u16 {
         self.backoffs

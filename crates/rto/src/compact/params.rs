@@ -3,7 +3,7 @@
 use core::{fmt, num::NonZeroU16, num::NonZeroU32, time::Duration};
 
 use super::Estimator;
-use crate::{Collapse, Config, ConfigError, Gain, PostSyn, config};
+use crate::{Collapse, Config, ConfigError, Gain, PostSyn, VarianceFloor, config};
 
 /// A checked [`Config`] in microseconds, apart from the state it governs: one serves every
 /// connection, from flash (P75).
@@ -45,6 +45,7 @@ impl Params {
             k,
             max_sample,
             clear_after,
+            variance_floor,
             post_syn,
             collapse,
         } = config;
@@ -54,6 +55,11 @@ impl Params {
         }
         if !is_one_in(alpha, 8) || !is_one_in(beta, 4) || k != 4 {
             return Err(Unsupported::Gains { alpha, beta, k });
+        }
+        if let VarianceFloor::ZeroRttvar = variance_floor
+            && !granularity.is_zero()
+        {
+            return Err(Unsupported::VarianceFloor(granularity));
         }
         let clear_after = match narrow(clear_after) {
             Ok(clear_after) => clear_after,
@@ -95,6 +101,8 @@ pub enum Unsupported {
         /// [`Config::k`].
         k: u32,
     },
+    /// An RTTVAR of zero shall become this G (P73).
+    VarianceFloor(Duration),
     /// Back-offs are counted up to 65535 only (P75).
     ClearAfter(NonZeroU32),
 }
@@ -113,6 +121,9 @@ impl fmt::Display for Unsupported {
                 f,
                 "alpha {alpha}, beta {beta}, k {k} are not 1/8, 1/4 and 4 (P73)"
             ),
+            Self::VarianceFloor(granularity) => {
+                write!(f, "an RTTVAR of zero cannot become G {granularity:?} (P73)")
+            }
             Self::ClearAfter(times) => write!(f, "clear_after {times} is above 65535 (P75)"),
         }
     }

@@ -95,8 +95,9 @@ impl RetransmitTimer {
         let outcome = sample.map(|sample| self.handle_sample(params, sample));
         match progress {
             Progress::None => {}
-            Progress::Some => self.start(now_us), // (5.3-1)
-            Progress::All => self.stop(),         // (5.2-1)
+            // (5.3-1). Instants here are no `Duration`, so (T6) is left out; later is legal (1-1).
+            Progress::Some | Progress::SomeSince(_) => self.start(now_us),
+            Progress::All => self.stop(), // (5.2-1)
         }
         outcome
     }
