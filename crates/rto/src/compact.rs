@@ -46,6 +46,8 @@ mod ticks;
 mod timer;
 
 pub use estimator::Estimator;
+#[cfg(test)]
+pub(crate) use estimator::blend;
 pub use params::{Params, Unsupported};
 pub use ticks::{Sample, elapsed};
 pub use timer::{Expiry, RetransmitTimer};

@@ -61,6 +61,8 @@ pub mod compact;
 mod config;
 mod deviation;
 mod estimator;
+#[cfg(test)]
+mod exhaustive;
 mod explain;
 mod fixed;
 mod limits;

@@ -228,7 +228,7 @@ impl Estimator {
 /// says whether nothing was lost in rounding. The result lies between the two, so that nothing
 /// wraps.
 #[inline]
-const fn blend<const SHIFT: u32>(value: u32, target: u32) -> (u32, bool) {
+pub(crate) const fn blend<const SHIFT: u32>(value: u32, target: u32) -> (u32, bool) {
     let distance = value.abs_diff(target);
     let half = distance.wrapping_shr(SHIFT.wrapping_sub(1)) & 1;
     let step = distance.wrapping_shr(SHIFT).wrapping_add(half);
