@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rto::{Config, Estimator, Progress, RetransmitTimer, Sample};
+use rto::{Config, Estimator, Limits, Progress, RetransmitTimer, Sample, Threshold, Timeout};
 use tokio::{select, time::interval};
 use tokio_util::time::DelayQueue;
 
@@ -24,8 +24,8 @@ const TICKS: usize = 3_000;
 const PERIOD: usize = 200;
 /// One connection in so many never gets an answer,
 const SILENT: usize = 1_000;
-/// and is given up when its timer has expired so often in a row.
-const GIVE_UP: u32 = 2;
+/// and is given up after so many retransmissions.
+const R2: Threshold = Threshold::Retransmissions(1);
 /// ACKs for which the other way is measured.
 const EAGER_ACKS: usize = 3_000_000;
 /// The order in which ACKs come: multiples of this prime, modulo the number of connections, visit
@@ -58,7 +58,7 @@ async fn lazily(connections: usize) {
     say("of these, timer and key", Timers::BYTES);
 
     let opened = timers.queue_operations();
-    let (mut ticks, mut acks, mut expiries, mut given_up) = (0, 0, 0, 0);
+    let (mut ticks, mut acks, mut retransmissions, mut given_up) = (0, 0, 0, 0);
     let mut visits = (0..).map(|visit: usize| visit.wrapping_mul(STRIDE) % connections);
     let mut network = interval(TICK);
     network.tick().await; // the first is at once
@@ -66,14 +66,14 @@ async fn lazily(connections: usize) {
     while ticks < TICKS {
         select! {
             biased;
-            // 1. A timer has expired: a server would retransmit, or give up.
-            (id, expiry) = timers.expired() => {
-                expiries += 1;
-                if expiry.backoffs == GIVE_UP {
+            // 1. A timer has expired: a server would retransmit, or close the connection.
+            (id, timeout) = timers.expired() => match timeout {
+                Timeout::Retransmit(_) => retransmissions += 1,
+                Timeout::GiveUp(_) => {
                     timers.remove(id);
                     given_up += 1;
                 }
-            }
+            },
             // 2. ACKs have come: their timers are told, and the queue hardly ever.
             _ = network.tick() => {
                 let heard = |ticks: usize| ticks * connections / PERIOD;
@@ -92,7 +92,7 @@ async fn lazily(connections: usize) {
 
     say("ACKs", acks);
     say("in seconds of virtual time", TICKS / 1_000);
-    say("expiries", expiries);
+    say("retransmissions", retransmissions);
     say("connections given up", given_up);
     let operations = timers.queue_operations() - opened;
     say(
@@ -132,7 +132,12 @@ fn open(connections: usize) -> Timers {
 }
 
 fn timer() -> RetransmitTimer {
-    RetransmitTimer::new(Estimator::new(Config::RFC6298).expect("the RFC's own values are valid"))
+    let estimator = Estimator::new(Config::RFC6298).expect("the RFC's own values are valid");
+    let limits = Limits {
+        r2: R2,
+        ..Limits::NONE
+    };
+    RetransmitTimer::new(estimator).with_limits(limits)
 }
 
 /// Something is acknowledged, and more is outstanding.
