@@ -57,6 +57,11 @@ fn the_schema_refuses_what_it_should() {
         *file.pointer_mut(pointer).expect("the field exists") = bad;
         assert!(!violations(&schema, &file).is_empty(), "{pointer}");
     }
+    let mut kernel = read(&folder().join("kernel.json"));
+    *kernel
+        .pointer_mut("/vectors/0/steps/1/expect/linux")
+        .expect("the field exists") = serde_json::json!({"rto_ns": 1});
+    assert!(!violations(&schema, &kernel).is_empty());
 }
 
 #[test]

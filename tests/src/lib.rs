@@ -7,6 +7,7 @@
 //! | [`rto_vectors`] | the format of the RTO vectors and how answers are compared |
 //! | [`settings`] | an estimator's configuration in plain numbers |
 //! | [`model`] | RFC 6298 in exact rationals, without a line of `rto` |
+//! | [`linux`] | the kernel's RTO a second time, with mistakes to choose from |
 //! | [`fixed`] | the same estimate in 256-bit fixed point, for long chains |
 //! | [`subject`] | `rto` behind the same events as the model |
 //! | [`compact`] | its compact form, on a clock that wraps, behind the same events |
@@ -23,6 +24,7 @@ pub mod datagrams;
 pub mod draws;
 pub mod fixed;
 pub mod grpc;
+pub mod linux;
 pub mod model;
 pub mod pair;
 pub mod rto_vectors;

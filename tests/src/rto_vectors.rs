@@ -18,8 +18,18 @@ pub struct Vector {
     pub tolerance_ns: u64,
     /// What differs from RFC 6298.
     pub config: Settings,
+    /// Of a Linux kernel: what differs from one as it comes.
+    pub linux: Option<LinuxSettings>,
     /// In order.
     pub steps: Vec<Step>,
+}
+
+/// The settings of a Linux kernel.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinuxSettings {
+    /// Floor of the variance term.
+    pub rto_min_ns: u64,
 }
 
 /// An event and its consequences.
@@ -130,6 +140,17 @@ pub struct Expect {
     pub expired: Option<bool>,
     #[serde(deserialize_with = "present")]
     pub sample_ns: Option<Option<u64>>,
+    pub linux: Option<LinuxExpect>,
+}
+
+/// What a Linux kernel has after an event; `rto::linux` and nothing else is held to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "schema.json describes each field")]
+pub struct LinuxExpect {
+    pub mdev_ns: u64,
+    pub rttvar_ns: u64,
+    pub rto_ns: u64,
 }
 
 /// What an event answers by itself.

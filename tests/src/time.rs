@@ -14,6 +14,12 @@ pub const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
+/// This many microseconds.
+#[must_use]
+pub const fn us(microseconds: u64) -> Duration {
+    Duration::from_micros(microseconds)
+}
+
 /// This many nanoseconds.
 #[must_use]
 pub const fn ns(nanoseconds: u64) -> Duration {

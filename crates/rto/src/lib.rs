@@ -11,6 +11,7 @@
 //! | packet numbers that are never reused (QUIC) | [`Sample::of_transmission`], [`RetransmitTimer`] |
 //! | a timer of your own | [`Estimator`] |
 //! | firmware, a clock of 32-bit ticks | [`compact`] |
+//! | a Linux kernel to simulate or to check | [`linux`] |
 //!
 //! ```
 //! use {core::time::Duration, rto::*};
@@ -66,6 +67,7 @@ mod exhaustive;
 mod explain;
 mod fixed;
 mod limits;
+pub mod linux;
 mod observer;
 mod presets;
 mod sampler;
