@@ -28,6 +28,9 @@
 //! # Ok::<(), ConfigError>(())
 //! ```
 //!
+//! The [`guide`] is a short course: the run loop step by step, which round trips count, how to
+//! choose the settings, and the timer in five kinds of host.
+//!
 //! # Time
 //!
 //! Every `now` counts from one moment of your choice, boot or the start of the program, on a
@@ -40,7 +43,8 @@
 //! SRTT and RTTVAR are kept in 1/256 ns and rounded to nearest. With the gains of the RFC
 //! the sum SRTT + 4 x RTTVAR stays within 28/256 ns of exact rational arithmetic after
 //! any number of samples; the RTO handed out is rounded up past that bound, so it is
-//! never earlier than exact and less than 2 ns late.
+//! never earlier than exact and less than 2 ns late. `spec/rfc6298.md` has the proof; the tests
+//! check its steps for every update of 8 bits.
 //!
 //! Rule numbers in parentheses, such as (5.3-1), are those of `spec/rfc6298.md` in the
 //! repository: the section of the RFC, then our count. Decisions, such as (D7), are listed
@@ -66,6 +70,7 @@ mod estimator;
 mod exhaustive;
 mod explain;
 mod fixed;
+pub mod guide;
 mod limits;
 pub mod linux;
 mod observer;
