@@ -46,3 +46,25 @@ fn s2n_quic_agrees_within_a_hundred_nanoseconds() {
         }
     }
 }
+
+/// A steady round trip: each average loses what an eighth of it cuts off, so theirs comes to rest
+/// up to 7 ns below; ours on it, and our RTO a nanosecond above.
+#[test]
+fn a_steady_round_trip_leaves_s2n_quic_seven_nanoseconds_below_it() {
+    let rtt = Duration::from_nanos(2_000_000_007);
+    let mut ours = Estimator::new(Config::RFC6298).expect("legal");
+    let mut theirs = RttEstimator::default();
+    for _ in 0..1_000 {
+        ours.sample(Sample::measured(rtt));
+        theirs.update_rtt(
+            Duration::ZERO,
+            rtt,
+            NoopClock.get_time(),
+            true,
+            PacketNumberSpace::ApplicationData,
+        );
+    }
+    assert_eq!(theirs.smoothed_rtt(), rtt - Duration::from_nanos(7));
+    assert_eq!(ours.srtt(), Some(rtt));
+    assert_eq!(ours.rto(), rtt + Duration::from_nanos(1));
+}

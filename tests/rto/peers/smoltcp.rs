@@ -279,3 +279,22 @@ fn smoltcp_keeps_the_same_rto_within_its_milliseconds() {
         "the floor hid all but {differ} of 4,000 RTOs"
     );
 }
+
+/// A steady round trip: exact arithmetic comes to rest on it; an RTTVAR that is rounded up at each
+/// step stays at 3 ms, and so the RTO 12 ms above. The stack's own RTO equals the model's.
+#[test]
+fn a_steady_round_trip_leaves_smoltcp_twelve_ms_above_it() {
+    let mut connection = Connection::connect(900);
+    for _ in 0..100 {
+        connection.send(1_400, 0);
+    }
+    assert_eq!(
+        (connection.model.rto, connection.model.estimate),
+        (1_400 + 12, Some((1_400, 3)))
+    );
+    let ours = connection.ours.estimator().rto();
+    assert_eq!(
+        ours,
+        Duration::from_millis(1_400 + 5) + Duration::from_nanos(1)
+    ); // SRTT + G
+}
