@@ -293,8 +293,6 @@ fn a_steady_round_trip_leaves_smoltcp_twelve_ms_above_it() {
         (1_400 + 12, Some((1_400, 3)))
     );
     let ours = connection.ours.estimator().rto();
-    assert_eq!(
-        ours,
-        Duration::from_millis(1_400 + 5) + Duration::from_nanos(1)
-    ); // SRTT + G
+    let exact = Duration::from_millis(1_400 + 5); // SRTT + G, but for what is left of 900 ms
+    assert!(ours.abs_diff(exact) < Duration::from_micros(1), "{ours:?}");
 }
