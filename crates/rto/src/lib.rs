@@ -87,3 +87,8 @@ pub use observer::{Event, Observer};
 pub use sampler::{Rejection, Sample, Sampler};
 pub use timer::{Expiry, Progress, RetransmitTimer, Timeout};
 pub use undo::{Snapshot, expected_samples, is_spurious};
+
+/// The example of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
