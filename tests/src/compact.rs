@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use rto::{
     Config,
-    compact::{Estimator, Params, RetransmitTimer, Sample, Unsupported},
+    compact::{Estimator, Params, Progress, RetransmitTimer, Sample, Unsupported},
 };
 
 use crate::{
     model::whole,
-    rto_vectors::{Event, Reply, Subject, Vector, View},
+    rto_vectors::{Covers, Event, Reply, Subject, Vector, View},
     settings::Settings,
-    subject::{progress_of, verdict},
+    subject::verdict,
 };
 
 /// Half the range of its clock, in ns.
@@ -138,6 +138,14 @@ pub fn inexpressible(vector: &Vector) -> Option<Inexpressible> {
     }
     let counts = vector.steps.iter().filter_map(|step| step.expect.backoffs);
     (counts.max() > Some(u16::MAX.into())).then_some(Inexpressible::Backoffs)
+}
+
+const fn progress_of(covers: Covers) -> Progress {
+    match covers {
+        Covers::None => Progress::None,
+        Covers::Some => Progress::Some,
+        Covers::All => Progress::All,
+    }
 }
 
 /// Whole microseconds, as many as fit.

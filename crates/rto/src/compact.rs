@@ -7,7 +7,7 @@
 //! for a compare register.
 //!
 //! ```
-//! use rto::{Config, Progress, compact::*};
+//! use rto::{Config, compact::*};
 //!
 //! // Checked when it is compiled, kept in flash, shared by all connections.
 //! static PARAMS: Params = match Params::new(Config::RFC6298) {
@@ -50,4 +50,4 @@ pub use estimator::Estimator;
 pub(crate) use estimator::blend;
 pub use params::{Params, Unsupported};
 pub use ticks::{Sample, elapsed};
-pub use timer::{Expiry, RetransmitTimer};
+pub use timer::{Expiry, Progress, RetransmitTimer};

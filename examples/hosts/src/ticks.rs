@@ -6,8 +6,8 @@
 //! numbers in the comments are those of the run loop in the documentation of `rto`.
 
 use rto::{
-    Config, Progress,
-    compact::{Estimator, Params, RetransmitTimer, Sample},
+    Config,
+    compact::{Estimator, Params, Progress, RetransmitTimer, Sample},
 };
 
 /// In flash, one for all connections; an illegal setting would not compile.

@@ -8,7 +8,7 @@ use conformance::{
     subject::Rto,
 };
 use proptest::{collection::vec, prelude::*};
-use rto::{Progress, compact::elapsed};
+use rto::compact::{Progress, elapsed};
 
 use super::*;
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use rto::{
-    Gain, Outcome, Progress, Rejection,
-    compact::{Unsupported, elapsed},
+    Gain, Outcome, Rejection,
+    compact::{Progress, Unsupported, elapsed},
 };
 
 use super::*;
@@ -246,5 +246,32 @@ fn rule_family_p79_the_timer_lives_by_the_rules_of_rfc6298() {
         timer.handle_acked(&params, at(3_700), Progress::All, None); // Karn: still backed off
         assert_eq!(timer.estimator().rto_us(), 2 * 1_800_000);
         assert_eq!(timer.estimator().base_rto_us(&params), 1_800_000);
+    }
+}
+
+/// (P79) A restart may count from the earliest outstanding send (T6), never to a deadline that
+/// has passed or lies more than an RTO ahead (5-1).
+#[test]
+fn rule_family_p79_a_restart_counts_from_the_earliest_outstanding_send() {
+    let params = params(Config::RFC6298);
+    for start in STARTS {
+        let now = start.wrapping_add(5_000_000);
+        let restarted = |sent_us: u32| {
+            let mut timer = timer(&params);
+            timer.handle_sent(start);
+            timer.handle_acked(&params, now, Progress::SomeSince(sent_us), None);
+            timer.poll_timeout().map(|due| due.wrapping_sub(now))
+        };
+        for (age, left) in [
+            (0, 1_000_000),
+            (1, 999_999),
+            (999_999, 1),
+            (1_000_000, 1_000_000), // over
+            (5_000_000, 1_000_000),
+            (0_u32.wrapping_sub(1), 1_000_000), // ahead
+            (HALF, 1_000_000),
+        ] {
+            assert_eq!(restarted(now.wrapping_sub(age)), Some(left), "{age}");
+        }
     }
 }

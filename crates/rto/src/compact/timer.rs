@@ -1,7 +1,7 @@
 //! Section 5 of RFC 6298 on a clock that wraps.
 
 use super::{Estimator, Params, Sample, elapsed};
-use crate::{Outcome, Progress};
+use crate::Outcome;
 
 /// The retransmission timer in 24 bytes, one per connection; see [`compact`](super) for an
 /// example. What was sent stays with you.
@@ -24,12 +24,27 @@ enum Handshake {
     Expired,
 }
 
+/// What an ACK tells about the data outstanding, as [`rto::Progress`](crate::Progress) with
+/// instants of this clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It covers no new data: a duplicate, a window update. The timer is not moved.
+    None,
+    /// It covers new data and more is outstanding: the timer restarts (5.3-1).
+    Some,
+    /// As [`Some`](Self::Some), but the restarted timer counts from when the earliest segment
+    /// outstanding was last sent (T6): an RTO after it, or an RTO from now if that is over.
+    SomeSince(u32),
+    /// It covers new data and nothing is left outstanding: the timer stops (5.2-1).
+    All,
+}
+
 /// The timer has expired: retransmit the earliest unacknowledged segment now (5.4-1), or the
 /// earliest one last sent at least [`rto_us`](Self::rto_us) ago if that one was repeated since
 /// (5-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// The RTO that ran out, in µs.
+    /// The RTO that was in force, in µs.
     pub rto_us: u32,
     /// The doubled RTO, with which the timer runs again (5.5-1), (5.6-1).
     pub next_rto_us: u32,
@@ -95,8 +110,12 @@ impl RetransmitTimer {
         let outcome = sample.map(|sample| self.handle_sample(params, sample));
         match progress {
             Progress::None => {}
-            // (5.3-1). Instants here are no `Duration`, so (T6) is left out; later is legal (1-1).
-            Progress::Some | Progress::SomeSince(_) => self.start(now_us),
+            Progress::Some => self.start(now_us), // (5.3-1)
+            Progress::SomeSince(sent_us) => {
+                let age = elapsed(sent_us, now_us); // `None`: it lies ahead
+                let running = age.is_some_and(|age| age < self.estimator.rto_us());
+                self.start(if running { sent_us } else { now_us }); // (T6)
+            }
             Progress::All => self.stop(), // (5.2-1)
         }
         outcome
