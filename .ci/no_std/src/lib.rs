@@ -2,7 +2,7 @@
 //! `start.c` without any C library. `proof` returns 0, or the number of the step that failed.
 #![no_std]
 
-use core::{panic::PanicInfo, time::Duration};
+use core::{hint::black_box, panic::PanicInfo, time::Duration};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -14,19 +14,22 @@ pub extern "C" fn proof() -> i32 {
     if !retransmits() {
         return 1;
     }
-    if !redials() {
+    if !retransmits_in_32_bits() {
         return 2;
+    }
+    if !redials() {
+        return 3;
     }
     #[cfg(feature = "alloc")]
     if !transports() {
-        return 3;
+        return 4;
     }
     0
 }
 
 fn retransmits() -> bool {
     let ms = Duration::from_millis;
-    let Ok(estimator) = rto::Estimator::new(rto::Config::RFC6298) else {
+    let Ok(estimator) = rto::Estimator::new(black_box(rto::Config::RFC6298)) else {
         return false;
     };
     let mut timer = rto::RetransmitTimer::new(estimator);
@@ -34,10 +37,20 @@ fn retransmits() -> bool {
     timer.handle_timeout(ms(1_000)).is_some() && timer.poll_timeout() == Some(ms(3_000))
 }
 
+fn retransmits_in_32_bits() -> bool {
+    use rto::compact::{Estimator, Params, RetransmitTimer};
+    let Ok(params) = Params::new(black_box(rto::Config::RFC6298)) else {
+        return false;
+    };
+    let mut timer = RetransmitTimer::new(Estimator::new(&params));
+    timer.handle_sent(u32::MAX);
+    timer.handle_timeout(&params, 999_999).is_some() && timer.poll_timeout() == Some(2_999_999)
+}
+
 fn redials() -> bool {
     use grpc_backoff::{Action, Config, Connection, Verdict};
     let (now, draw) = (Duration::ZERO, || 1 << 63);
-    let Ok(mut connection) = Connection::new(Config::GRPC) else {
+    let Ok(mut connection) = Connection::new(black_box(Config::GRPC)) else {
         return false;
     };
     connection.connect(now);
