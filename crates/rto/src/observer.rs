@@ -25,7 +25,7 @@ pub enum Event {
     Expired {
         /// How often the data has been retransmitted now, this time included.
         retransmissions: u32,
-        /// The RTO that ran out.
+        /// The RTO in force until now, see [`Expiry::rto`](crate::Expiry::rto).
         rto: Duration,
     },
     /// The RTO was doubled (5.5-1).

@@ -97,7 +97,8 @@ pub enum Timeout {
 /// ago: none may go out sooner (5-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// The RTO that ran out.
+    /// The RTO in force until now: the one that ran out, unless a sample changed it while the
+    /// timer ran (D18).
     pub rto: Duration,
     /// The doubled RTO, with which the timer runs again (5.5-1), (5.6-1).
     pub next_rto: Duration,
