@@ -41,8 +41,9 @@ pub(crate) struct State {
     /// SRTT and RTTVAR in fixed point; meaningful while `estimate` is `Taken`.
     pub(crate) srtt: u64,
     pub(crate) rttvar: u64,
-    /// The RTO in force, in ns: floored, capped, backed off.
-    pub(crate) rto_ns: u64,
+    /// The RTO without its doublings, in ns: floored, capped. Kept in place of the RTO in force,
+    /// whose cap would hide what the doublings can be taken back to (T3).
+    pub(crate) base_ns: u64,
     pub(crate) backoffs: u32,
     /// How many guards lie between SRTT + K x RTTVAR and the exact value at most: none until
     /// an update has lost a bit to rounding, then one, or the samples expected per round trip.
@@ -98,7 +99,7 @@ impl Estimator {
         let state = State {
             srtt: 0,
             rttvar: 0,
-            rto_ns: params.initial_ns,
+            base_ns: params.initial_ns,
             backoffs: 0,
             guards: 0,
             estimate: Estimate::None,
@@ -136,7 +137,7 @@ impl Estimator {
         *srtt = srtt.wrapping_add_signed(eighth(distance));
         let variation = (*rttvar << 2).max(self.params.least_term); // (2.3-4), (4-2)
         let raw = srtt.wrapping_add(variation).wrapping_add(USUAL_GUARD);
-        self.state.rto_ns = self.bounded(ceil_nanos(raw));
+        self.state.base_ns = self.bounded(ceil_nanos(raw));
         self.state.backoffs = 0;
         Outcome::Accepted
     }
@@ -206,17 +207,16 @@ impl Estimator {
 
     /// The RTO of section 2 comes into force, and the back-off ends (5-N1).
     pub(crate) fn recompute(&mut self) {
-        self.state.rto_ns = self.base_rto_ns();
+        self.state.base_ns = self.computed_rto_ns();
         self.state.backoffs = 0;
     }
 
     /// Doubles the RTO, the initial one too (2.1-2), up to the cap (5.5-1), (2.5-1); clears
     /// the estimate when this is the back-off that [`Config::clear_after`] names (5-N2).
     pub fn back_off(&mut self) {
-        let state = &mut self.state;
-        state.rto_ns = state.rto_ns.saturating_mul(2).min(self.params.max_ns);
-        state.backoffs = state.backoffs.saturating_add(1);
-        if (self.params.clear_after).is_some_and(|after| after.get() == state.backoffs) {
+        let backoffs = self.state.backoffs.saturating_add(1);
+        self.state.backoffs = backoffs;
+        if (self.params.clear_after).is_some_and(|after| after.get() == backoffs) {
             self.clear();
         }
     }
@@ -241,11 +241,11 @@ impl Estimator {
     /// are left alone (D3).
     pub(crate) fn begin_data_after_lost_handshake(&mut self) {
         let rto_ns = match self.params.post_syn {
-            PostSyn::Raise => self.state.rto_ns.max(POST_SYN_RTO_NS), // (D1)
+            PostSyn::Raise => self.rto_ns().max(POST_SYN_RTO_NS), // (D1)
             PostSyn::Replace => POST_SYN_RTO_NS.max(self.params.min_ns), // (2.4-1)
             PostSyn::Keep => return,
         };
-        self.state.rto_ns = rto_ns.min(self.params.max_ns);
+        self.state.base_ns = rto_ns.min(self.params.max_ns);
         self.state.backoffs = 0; // data begins with this RTO
     }
 
@@ -275,13 +275,29 @@ impl Estimator {
     #[must_use]
     #[inline]
     pub const fn rto(&self) -> Duration {
-        Duration::from_nanos(self.state.rto_ns)
+        Duration::from_nanos(self.rto_ns())
+    }
+
+    /// The base doubled as often as there are back-offs, up to the cap (5.5-1), (2.5-1).
+    #[inline]
+    pub(crate) const fn rto_ns(&self) -> u64 {
+        let State {
+            base_ns, backoffs, ..
+        } = self.state;
+        if backoffs == 0 {
+            return base_ns; // nearly always
+        }
+        let max_ns = self.params.max_ns;
+        match max_ns.checked_shr(backoffs) {
+            Some(most) if base_ns <= most => base_ns << backoffs,
+            _ => max_ns,
+        }
     }
 
     /// When the timer expires if nothing is ever acknowledged, counted from a send: with the
     /// initial RTO of the RFC after 1, 3, 7, 15, 31, 63, 123, 183 s and so on, without end (T10).
     pub fn schedule(&self) -> impl Iterator<Item = Duration> + use<> {
-        let (first, max) = (self.state.rto_ns, self.params.max_ns);
+        let (first, max) = (self.rto_ns(), self.params.max_ns);
         core::iter::successors(Some((first, first)), move |&(at, rto)| {
             let rto = rto.saturating_mul(2).min(max); // (5.5-1), (2.5-1)
             Some((rto.saturating_add(at), rto))
@@ -289,24 +305,26 @@ impl Estimator {
         .map(|(at, _)| Duration::from_nanos(at))
     }
 
-    /// The RTO as section 2 computes it, without back-off: from SRTT and RTTVAR, or the
-    /// initial one before any sample; after clearing, the one in force.
+    /// The RTO without back-off: as section 2 computes it from SRTT and RTTVAR, or the initial
+    /// one before any sample; with 3 s if the handshake timed out (5.7-1); after clearing as it
+    /// was before. Doubled [`backoffs`](Self::backoffs) times and capped, it is the RTO in force.
     #[must_use]
-    pub fn base_rto(&self) -> Duration {
-        Duration::from_nanos(self.base_rto_ns())
+    pub const fn base_rto(&self) -> Duration {
+        Duration::from_nanos(self.state.base_ns)
     }
 
     /// How often the RTO was doubled since the last sample, or since data transmission began
-    /// after a lost handshake.
+    /// after a lost handshake, less what was undone.
     #[must_use]
     pub const fn backoffs(&self) -> u32 {
         self.state.backoffs
     }
 
-    pub(crate) fn base_rto_ns(&self) -> u64 {
+    /// The RTO of section 2, or what stands for it.
+    pub(crate) fn computed_rto_ns(&self) -> u64 {
         match self.state.estimate {
             Estimate::None => self.params.initial_ns,
-            Estimate::Cleared => self.state.rto_ns,
+            Estimate::Cleared => self.rto_ns(), // (D9)
             Estimate::Taken | Estimate::Usual => self.bounded(self.raw_rto_ns()),
         }
     }
@@ -464,7 +482,7 @@ mod tests {
         estimator.back_off();
         assert!(estimator.srtt().is_none());
         assert_eq!(estimator.rto(), ms(9_600)); // 4 x (800 + 4 x 400) (D9)
-        assert_eq!(estimator.base_rto(), ms(9_600));
+        assert_eq!(estimator.base_rto(), ms(2_400));
     }
 
     #[test]

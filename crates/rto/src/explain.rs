@@ -15,12 +15,13 @@ impl Estimator {
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rto, base) = (nanos(self.rto()), nanos(self.base_rto()));
-        let max = self.params().max_ns;
         write!(f, "RTO {}", Seconds(rto))?;
         let doubled =
             (1_u64.checked_shl(self.backoffs())).and_then(|n| Some((n, base.checked_mul(n)?)));
         if self.was_cleared() {
             f.write_str(" kept since the estimate was cleared")?;
+        } else if base != self.computed_rto_ns() {
+            f.write_str(" since the handshake timed out")?;
         } else if let Some((factor, product)) = doubled
             && product == rto
         {
@@ -29,10 +30,8 @@ impl Estimator {
                 write!(f, "{factor} x ")?;
             }
             self.describe_base(f, base, factor > 1)?;
-        } else if rto == max && doubled.is_none_or(|(_, product)| product > max) {
-            f.write_str(" = cap")?;
         } else {
-            f.write_str(" since the handshake timed out")?;
+            f.write_str(" = cap")?;
         }
         match self.backoffs() {
             0 => Ok(()),

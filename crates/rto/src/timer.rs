@@ -168,7 +168,7 @@ impl<O: Observer> RetransmitTimer<O> {
     /// The deadline is an RTO from an instant, or the user timeout.
     #[inline]
     fn set_deadline(&mut self, from_ns: u64) {
-        let deadline_ns = from_ns.saturating_add(self.estimator.state.rto_ns);
+        let deadline_ns = from_ns.saturating_add(self.estimator.rto_ns());
         self.schedule.deadline_ns = (self.limits).clamp(deadline_ns, self.schedule.since_ns);
     }
 

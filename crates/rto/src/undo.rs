@@ -68,31 +68,14 @@ impl Estimator {
 
     /// Takes back the last doubling, as RFC 6069 does where an ICMP message tells that a
     /// retransmission met a broken path and not congestion (T3). The RTO becomes
-    /// `min(2^n base, cap)` for the n doublings left.
-    ///
-    /// Nothing happens without a back-off, nor once the estimate was cleared (D9).
-    pub fn undo_back_off(&mut self) {
-        self.undo(1);
+    /// `min(2^n base, cap)` for the n doublings left, see [`base_rto`](Self::base_rto).
+    pub const fn undo_back_off(&mut self) {
+        self.state.backoffs = self.state.backoffs.saturating_sub(1);
     }
 
     /// Takes back every doubling: the timeouts were spurious (T4).
-    pub fn undo_back_offs(&mut self) {
-        self.undo(self.state.backoffs);
-    }
-
-    /// A handshake that timed out may have raised the RTO above 2^n base: then half of it is
-    /// the larger.
-    fn undo(&mut self, times: u32) {
-        let state = &self.state;
-        if state.backoffs == 0 || self.was_cleared() {
-            return;
-        }
-        let left = state.backoffs.saturating_sub(times);
-        let factor = 1_u64.checked_shl(left).unwrap_or(u64::MAX);
-        let doubled = self.base_rto_ns().saturating_mul(factor);
-        let halved = state.rto_ns.checked_shr(times).unwrap_or(0);
-        self.state.rto_ns = doubled.min(self.params.max_ns).max(halved);
-        self.state.backoffs = left;
+    pub const fn undo_back_offs(&mut self) {
+        self.state.backoffs = 0;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sampling, undoing and seeding: T1 to T6.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use rto::{Outcome, Progress, Rejection, Snapshot, expected_samples, is_spurious};
 
@@ -109,20 +109,40 @@ fn rule_family_t3_undoing_at_the_cap_gives_the_base_doubled_less_often() {
     assert_eq!((lost.backoffs(), lost.rto()), (0, ms(1_000)));
 }
 
-/// (T3) The 3 s after a lost handshake are the base of the data phase.
+/// (T3) The 3 s after a lost handshake are the base of the data phase, also where the cap cut off
+/// what they were doubled to.
 #[test]
 fn rule_family_t3_undoing_keeps_to_the_three_seconds() {
     let mut timer = RetransmitTimer::new(fed(Config::RFC6298, &[]));
     timer.handle_handshake_sent(ms(0));
     assert!(timer.handle_timeout(ms(1_000)).is_some());
-    timer.handle_acked(ms(1_100), Progress::All, None);
-    timer.handle_data_phase(ms(1_100));
-    timer.handle_sent(ms(1_100));
-    assert!(timer.handle_timeout(ms(4_100)).is_some());
-    for _ in 0..2 {
-        timer.handle_unreachable(ms(4_200), ms(4_100));
-        assert_eq!(timer.estimator().rto(), ms(3_000));
+    timer.handle_acked(ms(1_000), Progress::All, None);
+    timer.handle_data_phase(ms(1_000));
+    timer.handle_sent(ms(1_000));
+    for at in [4_000, 10_000, 22_000, 46_000, 94_000] {
+        assert!(timer.handle_timeout(ms(at)).is_some());
     }
+    assert_eq!(timer.estimator().rto(), ms(60_000)); // 96 s, cut
+    for rto in [48_000, 24_000, 12_000, 6_000, 3_000, 3_000] {
+        timer.handle_unreachable(ms(94_100), ms(94_000));
+        assert_eq!(timer.estimator().rto(), ms(rto));
+    }
+}
+
+/// (T3) Clearing the estimate keeps the RTO in force (D9), and what it was doubled from.
+#[test]
+fn rule_family_t3_undoing_goes_on_where_the_estimate_was_cleared() {
+    let config = Config {
+        clear_after: NonZeroU32::new(2),
+        ..BARE
+    };
+    let mut estimator = fed(config, &[100]); // 300 ms
+    (0..3).for_each(|_| estimator.back_off());
+    assert_eq!((estimator.srtt(), estimator.rto()), (None, ms(2_400)));
+    estimator.undo_back_off();
+    assert_eq!(estimator.rto(), ms(1_200));
+    estimator.undo_back_offs();
+    assert_eq!((estimator.backoffs(), estimator.rto()), (0, ms(300)));
 }
 
 /// (T4) A spurious timeout costs no back-off, and the next sample cannot repeat it.

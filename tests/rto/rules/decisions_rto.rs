@@ -115,7 +115,7 @@ fn rule_rfc6298_d9_clearing_keeps_the_rto_in_force() {
     estimator.back_off();
     assert_eq!(estimator.srtt(), None);
     assert_eq!(estimator.rto(), ms(4 * 300)); // not the initial 1000
-    assert_eq!(estimator.base_rto(), ms(4 * 300));
+    assert_eq!(estimator.base_rto(), ms(300));
     estimator.back_off();
     assert_eq!(estimator.rto(), ms(8 * 300));
     estimator.sample(rtt(50));
