@@ -1,7 +1,7 @@
 //! A million connections in one process, each with its retransmission timer, in virtual time:
 //! `cargo run --release -p benches --example million [CONNECTIONS]`.
 //!
-//! [`timers`] is the part to copy. The loop here is that of a server, which waits for an expiry or
+//! `timers.rs` is the part to copy. The loop here is that of a server, which waits for an expiry or
 //! for the network; here the network is a clock that ticks every millisecond and brings ACKs.
 
 mod timers;
