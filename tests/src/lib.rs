@@ -10,6 +10,8 @@
 //! | [`linux`] | the kernel's RTO a second time, with mistakes to choose from |
 //! | [`fixed`] | the same estimate in 256-bit fixed point, for long chains |
 //! | [`subject`] | `rto` behind the same events as the model |
+//! | [`quic`] | vectors of QUIC's probe timer, its model, and `rto::quic` behind the same events |
+//! | [`transaction`] | the same of messages and answers, and `rto::transaction` |
 //! | [`compact`] | its compact form, on a clock that wraps, behind the same events |
 //! | [`grpc`] | steps of the gRPC connection machine |
 //! | [`draws`] | named random draws |
@@ -27,12 +29,14 @@ pub mod grpc;
 pub mod linux;
 pub mod model;
 pub mod pair;
+pub mod quic;
 pub mod rto_vectors;
 pub mod schema;
 pub mod settings;
 pub mod simulation;
 pub mod subject;
 pub mod time;
+pub mod transaction;
 pub mod vectors;
 
 /// Says that a test cannot run here, past the harness, which hides what passing tests print.

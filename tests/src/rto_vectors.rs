@@ -262,22 +262,26 @@ impl Expect {
 }
 
 /// To the nearest integer, halves up.
-fn rounded(value: &BigRational) -> Option<u64> {
+pub(crate) fn rounded(value: &BigRational) -> Option<u64> {
     debug_assert!(!value.is_negative());
     let half = BigRational::new(BigInt::from(1), BigInt::from(2));
     (value + half).floor().to_integer().try_into().ok()
 }
 
-fn nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+pub(crate) fn nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     u64::deserialize(deserializer).map(Duration::from_nanos)
 }
 
-fn maybe_nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+pub(crate) fn maybe_nanos<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
     nanos(deserializer).map(Some)
 }
 
 /// Tells `null` from an absent field, which takes the default.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u64>>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 

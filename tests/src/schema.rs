@@ -50,6 +50,10 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut Ve
                 true
             }
             "then" => schema.get("if").is_some(),
+            "allOf" => {
+                members(rule).for_each(|part| check(root, part, value, path, found));
+                true
+            }
             "oneOf" => members(rule).filter(|option| valid(option)).count() == 1,
             "type" => rule.is_string() && has_type(value, rule) || is_one_of(value, rule, has_type),
             "const" => value == rule,
@@ -156,6 +160,11 @@ mod tests {
                 json!({"if": {"required": ["a"]}, "then": {"required": ["b"]}}),
                 json!({"a": 1, "b": 1}),
                 json!({"a": 1}),
+            ),
+            (
+                json!({"allOf": [{"type": "integer"}, {"minimum": 2}]}),
+                json!(2),
+                json!(1),
             ),
             (
                 json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}),

@@ -102,7 +102,7 @@ impl Subject for Rto {
     }
 }
 
-const fn progress_of(covers: Covers) -> Progress {
+pub(crate) const fn progress_of(covers: Covers) -> Progress {
     match covers {
         Covers::None => Progress::None,
         Covers::Some => Progress::Some,

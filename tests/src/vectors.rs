@@ -5,8 +5,9 @@ use std::{fs, path::PathBuf};
 use serde::{Deserialize, de::DeserializeOwned};
 
 /// Each vector file, and the rule list in `spec/` that its rules are from.
-const DOCUMENTS: [(&str, &str); 4] = [
+const DOCUMENTS: [(&str, &str); 5] = [
     ("backoff.json", "backoff"),
+    ("family.json", "rto-family"),
     ("grpc.json", "grpc-connection-backoff"),
     ("kernel.json", "rfc6298"),
     ("rto.json", "rfc6298"),
@@ -25,6 +26,16 @@ struct File<V> {
     #[serde(flatten)]
     header: Header,
     vectors: Vec<V>,
+}
+
+/// An event and its consequences.
+#[derive(Debug, Deserialize)]
+pub struct Step<Event, Expect> {
+    /// What happens.
+    #[serde(flatten)]
+    pub event: Event,
+    /// What holds after it.
+    pub expect: Expect,
 }
 
 /// The folder of the vector files.

@@ -41,7 +41,12 @@ impl Estimator {
         }
     }
 
-    fn describe_base(&self, f: &mut fmt::Formatter<'_>, base: u64, factored: bool) -> fmt::Result {
+    pub(crate) fn describe_base(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        base: u64,
+        factored: bool,
+    ) -> fmt::Result {
         let Params { min_ns, max_ns, .. } = *self.params();
         let (Some(srtt), Some(rttvar)) = (self.srtt(), self.rttvar()) else {
             return write!(f, "{} initial", Seconds(base));
@@ -74,21 +79,29 @@ impl<O: Observer> RetransmitTimer<O> {
         let (estimator, deadline) = (*self.estimator(), self.poll_timeout());
         fmt::from_fn(move |f| {
             estimator.describe(f)?;
-            let Some(deadline) = deadline else {
-                return f.write_str(", stopped");
-            };
-            match nanos(deadline.saturating_sub(now)) {
-                0 => f.write_str(", due"),
-                left => write!(f, ", expires in {}", Seconds(left)),
+            match deadline {
+                Some(deadline) => write!(f, ", {}", Left(nanos(deadline.saturating_sub(now)))),
+                None => f.write_str(", stopped"),
             }
         })
     }
 }
 
 /// Nanoseconds shown in seconds.
-struct Seconds(u64);
+pub(crate) struct Seconds(pub(crate) u64);
 /// Nanoseconds shown in milliseconds.
-struct Millis(u64);
+pub(crate) struct Millis(pub(crate) u64);
+/// Nanoseconds left until a deadline.
+pub(crate) struct Left(pub(crate) u64);
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("due"),
+            left => write!(f, "expires in {}", Seconds(left)),
+        }
+    }
+}
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,9 @@
 //! | You have | You use |
 //! |---|---|
 //! | sequence numbers that a retransmission repeats (TCP) | [`Sampler`], [`RetransmitTimer`] |
-//! | packet numbers that are never reused (QUIC) | [`Sample::of_transmission`], [`RetransmitTimer`] |
+//! | packet numbers that are never reused | [`Sample::of_transmission`], [`RetransmitTimer`] |
+//! | QUIC: ACK delays, three packet number spaces | [`quic::ProbeTimer`] |
+//! | a request and its answer (CoAP, STUN, DTLS) | [`transaction::TransactionTimer`] |
 //! | a timer of your own | [`Estimator`] |
 //! | firmware, a clock of 32-bit ticks | [`compact`] |
 //! | a Linux kernel to simulate or to check | [`linux`] |
@@ -75,8 +77,10 @@ mod limits;
 pub mod linux;
 mod observer;
 mod presets;
+pub mod quic;
 mod sampler;
 mod timer;
+pub mod transaction;
 mod undo;
 
 pub use config::{Collapse, Config, ConfigError, Gain, PostSyn, VarianceFloor};

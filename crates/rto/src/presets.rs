@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use crate::{Collapse, Config, PostSyn, VarianceFloor};
 
-/// One preset for each protocol that shares the estimator.
+/// One preset for each protocol that shares the estimator. CoAP, STUN and DTLS do without one:
+/// see [`transaction::Config`](crate::transaction::Config).
 impl Config {
     /// [RFC 2988](https://www.rfc-editor.org/rfc/rfc2988), which RFC 6298 replaced: the
     /// initial RTO is 3 s (P20). Breaks no rule of RFC 6298 (2.1-3).
@@ -14,8 +15,10 @@ impl Config {
     };
 
     /// [RFC 9002](https://www.rfc-editor.org/rfc/rfc9002) (QUIC): 3 x 333 ms at first, no
-    /// floor, no cap, G = 1 ms, and any ACK ends a back-off. This is the probe timeout
-    /// without `max_ack_delay` and packet number spaces.
+    /// floor, no cap, G = 1 ms, and any ACK ends a back-off (P8, P12).
+    ///
+    /// The estimate by itself. With ACK delays, `max_ack_delay` and packet number spaces it is
+    /// [`quic::ProbeTimer`](crate::quic::ProbeTimer).
     pub const RFC9002: Self = Self {
         initial_rto: Duration::from_millis(999),
         min_rto: Duration::ZERO,

@@ -68,6 +68,11 @@ impl Sample {
         Self { expected, ..self }
     }
 
+    /// The same sample of another length.
+    pub(crate) const fn with_rtt(self, rtt_ns: u64) -> Self {
+        Self { rtt_ns, ..self }
+    }
+
     const fn of_nanos(rtt_ns: u64) -> Self {
         Self {
             rtt_ns,
@@ -76,7 +81,7 @@ impl Sample {
         }
     }
 
-    const fn rejected(rejection: Rejection) -> Self {
+    pub(crate) const fn rejected(rejection: Rejection) -> Self {
         Self {
             rejection: Some(rejection),
             ..Self::of_nanos(0)

@@ -54,7 +54,7 @@ struct Schedule {
 }
 
 /// A deadline past the end of the clock.
-const NEVER: u64 = u64::MAX;
+pub(crate) const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handshake {

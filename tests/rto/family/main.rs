@@ -3,6 +3,8 @@
 mod companions;
 mod limits;
 mod presets;
+mod quic;
+mod transaction;
 
 use std::time::Duration;
 
