@@ -410,7 +410,7 @@ impl ProbeTimer {
     fn period_ns(&self, space: Space) -> u64 {
         let delay_ns = self.awaited_delay_ns(space);
         let estimator = self.estimator();
-        let base_ns = estimator.base_rto_ns().saturating_add(delay_ns);
+        let base_ns = nanos(estimator.base_rto()).saturating_add(delay_ns);
         let factor = 1_u64.checked_shl(self.pto_count).unwrap_or(u64::MAX);
         base_ns
             .saturating_mul(factor)

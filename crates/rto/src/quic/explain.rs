@@ -48,7 +48,7 @@ impl ProbeTimer {
         period_ns: u64,
     ) -> fmt::Result {
         let delay_ns = self.awaited_delay_ns(space);
-        let base_ns = self.estimator().base_rto_ns();
+        let base_ns = nanos(self.estimator().base_rto());
         let sum_ns = base_ns.saturating_add(delay_ns);
         let factor = period_ns.checked_div(sum_ns).unwrap_or(0);
         if factor.checked_mul(sum_ns) != Some(period_ns) {
