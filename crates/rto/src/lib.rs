@@ -78,6 +78,8 @@ pub mod linux;
 mod observer;
 mod presets;
 pub mod quic;
+#[cfg(feature = "qlog")]
+pub mod qlog;
 mod sampler;
 mod timer;
 pub mod transaction;

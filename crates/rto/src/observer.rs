@@ -93,23 +93,62 @@ pub enum Event {
 /// # Ok::<(), ConfigError>(())
 /// ```
 pub trait Observer {
-    /// Whether anybody listens; if not, no event is ever made.
-    const LISTENS: bool = true;
-
     /// `event` happened at `now`.
     fn observe(&mut self, now: Duration, event: Event);
+
+    /// Whether anybody listens just now; while nobody does, no event is made.
+    fn listens(&self) -> bool {
+        true
+    }
 }
 
 impl Observer for () {
-    const LISTENS: bool = false;
-
     fn observe(&mut self, _: Duration, _: Event) {}
+
+    fn listens(&self) -> bool {
+        false
+    }
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
-    const LISTENS: bool = true;
-
     fn observe(&mut self, now: Duration, event: Event) {
         (**self).observe(now, event);
+    }
+
+    fn listens(&self) -> bool {
+        (**self).listens()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Estimator, RetransmitTimer};
+
+    struct Switched {
+        on: bool,
+        heard: u32,
+    }
+
+    impl Observer for Switched {
+        fn observe(&mut self, _: Duration, _: Event) {
+            self.heard += 1;
+        }
+
+        fn listens(&self) -> bool {
+            self.on
+        }
+    }
+
+    #[test]
+    fn an_observer_may_close_its_ears_and_be_of_any_type() {
+        for (on, heard) in [(false, 0), (true, 4)] {
+            let mut switched = Switched { on, heard: 0 };
+            let timer = RetransmitTimer::new(Estimator::new(Config::RFC6298).unwrap());
+            let mut timer = timer.observed_by(&mut switched as &mut dyn Observer);
+            timer.handle_sent(Duration::ZERO);
+            assert!(timer.handle_timeout(Duration::from_secs(1)).is_some());
+            assert_eq!(switched.heard, heard);
+        }
     }
 }

@@ -273,7 +273,7 @@ impl<O: Observer> RetransmitTimer<O> {
             if self.schedule.handshake == Handshake::Expired {
                 self.schedule.handshake = Handshake::Waiting;
             }
-            if O::LISTENS {
+            if self.observer.listens() {
                 self.tell_sampled(now, sample);
             }
         }
@@ -420,7 +420,7 @@ impl<O: Observer> RetransmitTimer<O> {
     /// Tells of an event, which may need the deadline.
     #[inline]
     fn tell(&mut self, now: Duration, event: impl FnOnce(Duration) -> Event) {
-        if O::LISTENS {
+        if self.observer.listens() {
             let deadline = Duration::from_nanos(self.schedule.deadline_ns);
             self.observer.observe(now, event(deadline));
         }
@@ -429,7 +429,7 @@ impl<O: Observer> RetransmitTimer<O> {
     /// Lets something happen to the estimator, and tells what it did to the back-off.
     #[inline]
     fn watch<T>(&mut self, now: Duration, change: impl FnOnce(&mut Estimator) -> T) -> T {
-        let before = if O::LISTENS {
+        let before = if self.observer.listens() {
             Some(self.estimator)
         } else {
             None
