@@ -36,7 +36,7 @@
 //! | [`Armed`](Event::Armed) | `recovery:loss_timer_updated` | `event_type` "set", `timer_type` "pto", `delta`: from now to the deadline, `trigger` "armed" |
 //! | [`Restarted`](Event::Restarted) | `recovery:loss_timer_updated` | `event_type` "set", `timer_type` "pto", `delta`, `trigger` "restarted" |
 //! | [`Stopped`](Event::Stopped) | `recovery:loss_timer_updated` | `event_type` "cancelled", `timer_type` "pto" |
-//! | [`Expired`](Event::Expired) | `recovery:loss_timer_updated` | `event_type` "expired", `timer_type` "pto", `rto`: what ran out, `retransmissions` |
+//! | [`Expired`](Event::Expired) | `recovery:loss_timer_updated` | `event_type` "expired", `timer_type` "pto", `rto`: in force until now, `retransmissions` |
 //! | [`Sampled`](Event::Sampled) | `recovery:metrics_updated` | `latest_rtt`, `smoothed_rtt`, `rtt_variance`, `rto` |
 //! | [`BackedOff`](Event::BackedOff) | `rto:backed_off` | `rto`, `backoffs` |
 //! | [`Collapsed`](Event::Collapsed) | `rto:collapsed` | `rto`, `undone`: how many back-offs |
@@ -45,7 +45,7 @@
 //! | [`R1`](Event::R1) | `rto:r1` | `retransmissions` |
 //! | [`GaveUp`](Event::GaveUp) | `rto:gave_up` | `limit` "r2" or "user_timeout", `retransmissions`, `elapsed` |
 //!
-//! `rto` is the RTO in force after the event, except where it ran out.
+//! Elsewhere `rto` is the RTO in force from then on.
 //!
 //! # How far this is qlog
 //!
