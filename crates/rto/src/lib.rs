@@ -77,9 +77,9 @@ mod limits;
 pub mod linux;
 mod observer;
 mod presets;
-pub mod quic;
 #[cfg(feature = "qlog")]
 pub mod qlog;
+pub mod quic;
 mod sampler;
 mod timer;
 pub mod transaction;
