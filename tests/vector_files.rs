@@ -57,6 +57,47 @@ fn the_schema_refuses_what_it_should() {
         *file.pointer_mut(pointer).expect("the field exists") = bad;
         assert!(!violations(&schema, &file).is_empty(), "{pointer}");
     }
+    let family = read(&folder().join("family.json"));
+    let of = |machine: &str| {
+        let mut vectors = family["vectors"].as_array().expect("valid").iter();
+        vectors
+            .position(|vector| vector["machine"] == machine)
+            .expect("there is one")
+    };
+    let (quic, transaction) = (of("quic"), of("transaction"));
+    for (vector, field, bad) in [
+        (quic, "machine", Value::from("transaction")),
+        (quic, "role", Value::from("peer")),
+        (quic, "config", serde_json::json!({})),
+        (quic, "steps/1/space", Value::from("data")),
+        (
+            quic,
+            "steps/0/expect/probe",
+            serde_json::json!({"space": "initial"}),
+        ),
+        (quic, "steps/0/expect/rto_ns", Value::from(1)),
+        (transaction, "machine", Value::from("stun")),
+        (transaction, "preset", Value::from("rfc5389")),
+        (
+            transaction,
+            "config/next",
+            serde_json::json!({"round_trip": [0, 1]}),
+        ),
+        (transaction, "steps/0/at", Value::from(0)),
+        (transaction, "steps/0/expect/expiry", Value::from("sent")),
+    ] {
+        let mut file = family.clone();
+        let (parent, name) = field.rsplit_once('/').unwrap_or(("", field));
+        let parent = format!("/vectors/{vector}/{parent}");
+        let parent = file
+            .pointer_mut(parent.trim_end_matches('/'))
+            .expect("it exists");
+        parent[name] = bad;
+        assert!(
+            !violations(&schema, &file).is_empty(),
+            "{field} of {vector}"
+        );
+    }
     let mut kernel = read(&folder().join("kernel.json"));
     *kernel
         .pointer_mut("/vectors/0/steps/1/expect/linux")

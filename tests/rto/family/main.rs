@@ -5,6 +5,7 @@ mod limits;
 mod presets;
 mod quic;
 mod transaction;
+mod vectors;
 
 use std::time::Duration;
 
