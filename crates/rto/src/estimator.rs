@@ -238,15 +238,16 @@ impl Estimator {
     }
 
     /// Data transmission begins after a handshake that timed out (5.7-1). SRTT and RTTVAR
-    /// are left alone (D3).
-    pub(crate) fn begin_data_after_lost_handshake(&mut self) {
+    /// are left alone (D3). Tells whether the rule is obeyed at all.
+    pub(crate) fn begin_data_after_lost_handshake(&mut self) -> bool {
         let rto_ns = match self.params.post_syn {
             PostSyn::Raise => self.rto_ns().max(POST_SYN_RTO_NS), // (D1)
             PostSyn::Replace => POST_SYN_RTO_NS.max(self.params.min_ns), // (2.4-1)
-            PostSyn::Keep => return,
+            PostSyn::Keep => return false,
         };
         self.state.base_ns = rto_ns.min(self.params.max_ns);
         self.state.backoffs = 0; // data begins with this RTO
+        true
     }
 
     /// The smoothed round-trip time, to the nearest ns; `None` before a sample and after

@@ -8,13 +8,13 @@ use crate::GiveUp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A send started the stopped timer (5.1-1).
+    /// The stopped timer was started: by a send (5.1-1), or an ACK of part of the data (5.3-1).
     Armed {
         /// When it will expire.
         deadline: Duration,
     },
-    /// The running timer was moved: by an ACK of new data (5.3-1), after an expiry (5.6-1), or
-    /// because a back-off was undone.
+    /// The running timer was moved: by an ACK of new data (5.3-1), after an expiry (5.6-1), when
+    /// the retransmission left, or because a timeout was undone.
     Restarted {
         /// When it will expire.
         deadline: Duration,
@@ -50,12 +50,13 @@ pub enum Event {
     Collapsed {
         /// The RTO in force from here on.
         rto: Duration,
-        /// How many doublings it was rid of.
+        /// How many doublings it was rid of; 0 where only the 3 s of a lost handshake ended.
         undone: u32,
     },
     /// SRTT and RTTVAR were cleared (5-N2).
     Cleared,
-    /// Data transmission began after a handshake that timed out (5.7-1).
+    /// Data transmission began after a handshake that timed out (5.7-1). What that doubled
+    /// counts no longer.
     PostSyn {
         /// The RTO in force from here on.
         rto: Duration,

@@ -44,7 +44,7 @@ struct Schedule {
     /// Meaningful while the timer runs. [`NEVER`] does not come.
     deadline_ns: u64,
     /// When the data outstanding was first sent, as far as is known; from here R1, R2 and the
-    /// user timeout count.
+    /// user timeout count. [`NEVER`] while nothing is outstanding.
     since_ns: u64,
     /// How often it was retransmitted since then.
     retransmissions: u32,
@@ -75,7 +75,8 @@ pub enum Progress {
     Some,
     /// As [`Some`](Self::Some), but the restarted timer counts from when the earliest segment
     /// outstanding was last sent (T6): an RTO after it, or an RTO from now if that is over.
-    /// RFC 7765 asks for this where fewer than four segments are outstanding or waiting.
+    /// RFC 7765 asks for this where fewer than four segments are outstanding or waiting. A send that
+    /// lies ahead counts as one of now.
     SomeSince(Duration),
     /// It covers new data and nothing is left outstanding: the timer stops (5.2-1).
     All,
@@ -114,7 +115,7 @@ impl RetransmitTimer {
     pub const fn new(estimator: Estimator) -> Self {
         let schedule = Schedule {
             deadline_ns: NEVER,
-            since_ns: 0,
+            since_ns: NEVER,
             retransmissions: 0,
             running: false,
             r1_reached: false,
@@ -130,7 +131,8 @@ impl RetransmitTimer {
 }
 
 impl<O: Observer> RetransmitTimer<O> {
-    /// The same timer with limits, in place of [`Limits::NONE`].
+    /// The same timer with limits, in place of [`Limits::NONE`]. If it runs, a user timeout
+    /// bounds it from the next start on (D18).
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
@@ -157,7 +159,7 @@ impl<O: Observer> RetransmitTimer<O> {
 
     fn start(&mut self, now: Duration) {
         let now_ns = nanos(now);
-        if self.schedule.retransmissions == 0 {
+        if self.schedule.since_ns == NEVER {
             self.schedule.since_ns = now_ns;
         }
         self.schedule.running = true;
@@ -187,8 +189,9 @@ impl<O: Observer> RetransmitTimer<O> {
     /// since (D2), the RTO is raised to 3 s (5.7-1). A running timer is not moved
     /// (D18), so call this before telling of the first data sent.
     pub fn handle_data_phase(&mut self, now: Duration) {
-        if self.schedule.handshake == Handshake::Expired {
-            self.estimator.begin_data_after_lost_handshake();
+        if self.schedule.handshake == Handshake::Expired
+            && self.estimator.begin_data_after_lost_handshake()
+        {
             let rto = self.estimator.rto();
             self.tell(now, |_| Event::PostSyn { rto });
         }
@@ -213,9 +216,9 @@ impl<O: Observer> RetransmitTimer<O> {
         match progress {
             Progress::None => {}
             Progress::Some => self.restart(now, nanos(now)), // (5.3-1)
-            Progress::SomeSince(sent_at) => self.restart(now, nanos(sent_at)), // (T6)
+            Progress::SomeSince(sent_at) => self.restart(now, nanos(sent_at.min(now))), // (T6)
             Progress::All => {
-                self.begin_count(nanos(now));
+                self.begin_count(NEVER);
                 self.stop(now); // (5.2-1)
             }
         }
@@ -225,15 +228,18 @@ impl<O: Observer> RetransmitTimer<O> {
     #[inline]
     fn restart(&mut self, now: Duration, from_ns: u64) {
         self.begin_count(from_ns);
-        self.schedule.running = true;
+        let was_running = core::mem::replace(&mut self.schedule.running, true);
         self.set_deadline(from_ns);
         if self.schedule.deadline_ns <= nanos(now) {
             self.set_deadline(nanos(now));
         }
-        self.tell(now, |deadline| Event::Restarted { deadline });
+        self.tell(now, |deadline| match was_running {
+            true => Event::Restarted { deadline },
+            false => Event::Armed { deadline },
+        });
     }
 
-    /// What the limits count begins anew, since the peer answers.
+    /// What the limits count begins anew, for the data outstanding since then, if any.
     #[inline]
     const fn begin_count(&mut self, since_ns: u64) {
         self.schedule.since_ns = since_ns;
@@ -249,7 +255,8 @@ impl<O: Observer> RetransmitTimer<O> {
     }
 
     /// The first sample of data sent after a timeout that proved spurious; `before` is the
-    /// [`Estimator::snapshot`] from before that timeout (T4). Restarts a running timer.
+    /// [`Estimator::snapshot`] from before that timeout (T4). If it is valid, a running timer
+    /// restarts.
     pub fn handle_sample_after_spurious(
         &mut self,
         now: Duration,
@@ -257,7 +264,9 @@ impl<O: Observer> RetransmitTimer<O> {
         sample: Sample,
     ) -> Outcome {
         let outcome = self.take_sample(now, sample, |estimator| estimator.reseed(before, sample));
-        self.move_deadline(now, now);
+        if !matches!(outcome, Outcome::Rejected(_)) {
+            self.move_deadline(now, now);
+        }
         outcome
     }
 
@@ -268,13 +277,14 @@ impl<O: Observer> RetransmitTimer<O> {
         sample: Sample,
         take: impl FnOnce(&mut Estimator) -> Outcome,
     ) -> Outcome {
-        let outcome = self.watch(now, take);
+        let backoffs = self.estimator.backoffs();
+        let outcome = take(&mut self.estimator);
         if !matches!(outcome, Outcome::Rejected(_)) {
             if self.schedule.handshake == Handshake::Expired {
                 self.schedule.handshake = Handshake::Waiting;
             }
             if self.observer.listens() {
-                self.tell_sampled(now, sample);
+                self.tell_sampled(now, sample, backoffs);
             }
         }
         outcome
@@ -284,8 +294,11 @@ impl<O: Observer> RetransmitTimer<O> {
     /// counts from `now`, so that the next one comes an RTO after it (5.6-1), (5-1). There is no need
     /// to tell of one that left at once.
     pub fn handle_retransmitted(&mut self, now: Duration) {
-        self.handle_sent(now);
-        self.move_deadline(now, now);
+        if self.schedule.running {
+            self.move_deadline(now, now);
+        } else {
+            self.start(now);
+        }
     }
 
     /// A segment was retransmitted because later ones were acknowledged; in place of
@@ -297,10 +310,12 @@ impl<O: Observer> RetransmitTimer<O> {
 
     /// An ICMP message tells that the retransmission of `sent_at`, the last one, met a broken
     /// path: one back-off is undone, and a running timer counts the shorter RTO from `sent_at`
-    /// (T3). It may be due at once.
+    /// (T3). It may be due at once. Without a back-off nothing happens.
     pub fn handle_unreachable(&mut self, now: Duration, sent_at: Duration) {
-        self.watch(now, Estimator::undo_back_off);
-        self.move_deadline(now, sent_at);
+        if self.estimator.backoffs() > 0 {
+            self.watch(now, Estimator::undo_back_off);
+            self.move_deadline(now, sent_at.min(now));
+        }
     }
 
     /// The timeouts since the last sample proved spurious, see [`is_spurious`]: every
@@ -344,7 +359,7 @@ impl<O: Observer> RetransmitTimer<O> {
                 retransmissions,
                 elapsed,
             };
-            self.begin_count(now_ns);
+            self.begin_count(NEVER);
             self.tell(now, |_| Event::GaveUp(give_up));
             self.stop(now);
             return Some(Timeout::GiveUp(give_up));
@@ -426,7 +441,7 @@ impl<O: Observer> RetransmitTimer<O> {
         }
     }
 
-    /// Lets something happen to the estimator, and tells what it did to the back-off.
+    /// Lets something but a sample happen to the estimator, and tells what it did to the RTO.
     #[inline]
     fn watch<T>(&mut self, now: Duration, change: impl FnOnce(&mut Estimator) -> T) -> T {
         let before = if self.observer.listens() {
@@ -436,28 +451,29 @@ impl<O: Observer> RetransmitTimer<O> {
         };
         let result = change(&mut self.estimator);
         if let Some(before) = before {
-            self.tell_back_off(now, &before);
+            self.tell_change(now, &before);
         }
         result
     }
 
-    fn tell_back_off(&mut self, now: Duration, before: &Estimator) {
+    fn tell_change(&mut self, now: Duration, before: &Estimator) {
         let (rto, backoffs) = (self.estimator.rto(), self.estimator.backoffs());
-        match before.backoffs() {
-            old if old < backoffs => self.tell(now, |_| Event::BackedOff { rto, backoffs }),
-            old if old > backoffs => {
-                let undone = old.saturating_sub(backoffs);
-                self.tell(now, |_| Event::Collapsed { rto, undone });
-            }
-            _ => {}
+        let undone = before.backoffs().saturating_sub(backoffs);
+        if before.backoffs() < backoffs {
+            self.tell(now, |_| Event::BackedOff { rto, backoffs });
+        } else if undone > 0 || before.rto() != rto {
+            self.tell(now, |_| Event::Collapsed { rto, undone });
         }
         if before.srtt().is_some() && self.estimator.srtt().is_none() {
             self.tell(now, |_| Event::Cleared);
         }
     }
 
-    fn tell_sampled(&mut self, now: Duration, sample: Sample) {
+    fn tell_sampled(&mut self, now: Duration, sample: Sample, undone: u32) {
         let rto = self.estimator.rto();
+        if undone > 0 {
+            self.tell(now, |_| Event::Collapsed { rto, undone });
+        }
         if let (Ok(rtt), Some(Snapshot { srtt, rttvar })) =
             (sample.rtt(), self.estimator.snapshot())
         {

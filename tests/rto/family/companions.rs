@@ -85,10 +85,29 @@ fn rule_family_t3_an_unreachable_path_undoes_one_back_off() {
     timer.handle_unreachable(ms(8_000), ms(5_400));
     assert_eq!(timer.poll_timeout(), Some(ms(5_400 + 1_800)));
     assert!(timer.handle_timeout(ms(8_000)).is_some());
-    // Without a back-off there is nothing to undo.
+}
+
+/// (T3) Without a back-off there is nothing to undo, and the timer is not moved: the message is
+/// about a transmission that an ACK has overtaken, or about the first one.
+#[test]
+fn rule_family_t3_without_a_back_off_nothing_happens() {
     let mut fresh = fed(BARE, &[600]);
     fresh.undo_back_off();
     assert_eq!(fresh, fed(BARE, &[600]));
+    let mut timer = RetransmitTimer::new(fresh);
+    timer.handle_sent(ms(0));
+    timer.handle_acked(ms(500), Progress::Some, None);
+    let before = timer;
+    timer.handle_unreachable(ms(600), ms(0));
+    assert_eq!(timer, before); // not 0 + 1800
+}
+
+/// (T3) The last retransmission does not lie ahead: a clock that went back moves no deadline away.
+#[test]
+fn rule_family_t3_a_transmission_ahead_counts_as_one_of_now() {
+    let mut timer = expired(RetransmitTimer::new(fed(BARE, &[600])), &[1_800]);
+    timer.handle_unreachable(ms(1_900), ms(1_000_000));
+    assert_eq!(timer.poll_timeout(), Some(ms(1_900 + 1_800)));
 }
 
 /// (T3) What the cap cut off the doublings is not lost: the base counts.
@@ -172,9 +191,12 @@ fn rule_family_t4_a_spurious_timeout_is_undone_and_the_estimate_re_seeded() {
 
     let mut unmoved = fed(config, &[100]);
     let backwards = Sample::of_transmission(ms(2), ms(1));
-    let outcome = unmoved.reseed(before, backwards);
-    assert_eq!(outcome, Outcome::Rejected(Rejection::AckBeforeSend));
+    let rejected = Outcome::Rejected(Rejection::AckBeforeSend);
+    assert_eq!(unmoved.reseed(before, backwards), rejected);
     assert_eq!(unmoved, fed(config, &[100]));
+    let unmoved = timer;
+    let outcome = timer.handle_sample_after_spurious(ms(2_000), before, backwards);
+    assert_eq!((outcome, timer), (rejected, unmoved));
 }
 
 /// (T5) A snapshot seeds another estimator as samples would have.
@@ -212,4 +234,5 @@ fn rule_family_t6_a_restart_counts_from_the_earliest_outstanding_send() {
     assert_eq!(restarted(700, 700), Some(ms(700 + 1_800)));
     assert_eq!(restarted(100, 1_899), Some(ms(1_900)));
     assert_eq!(restarted(100, 1_900), Some(ms(1_900 + 1_800))); // it has passed: from now
+    assert_eq!(restarted(9_000, 700), Some(ms(700 + 1_800))); // it lies ahead: from now
 }

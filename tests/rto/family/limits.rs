@@ -100,6 +100,16 @@ fn rule_family_t8_a_stop_does_not_begin_the_count_anew() {
     timer.handle_sent(ms(4_000));
     let timeout = timer.handle_timeout(ms(4_000 + 2_000));
     assert!(matches!(timeout, Some(Timeout::GiveUp(_))), "{timeout:?}");
+    // Nor does one before the first expiry.
+    let mut timer = sent(limited(Limits { r2, ..Limits::NONE }));
+    timer.stop(ms(500));
+    timer.handle_sent(ms(4_000));
+    assert!(timer.handle_timeout(ms(5_000)).is_some());
+    let timeout = timer.handle_timeout(ms(7_000));
+    let Some(Timeout::GiveUp(give_up)) = timeout else {
+        panic!("{timeout:?}");
+    };
+    assert_eq!(give_up.elapsed, ms(7_000));
     // What is sent after that is another matter.
     timer.handle_sent(ms(7_000));
     let timeout = timer.handle_timeout(ms(9_000));
