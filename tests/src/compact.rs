@@ -10,7 +10,7 @@ use rto::{
 use crate::{
     model::whole,
     rto_vectors::{Covers, Event, Reply, Subject, Vector, View},
-    settings::Settings,
+    settings::{Limits, Settings},
     subject::verdict,
 };
 
@@ -32,6 +32,10 @@ pub struct Compact {
 pub enum Inexpressible {
     /// Its settings are refused.
     Settings,
+    /// It has limits, which are the host's.
+    Limits,
+    /// It undoes, seeds or takes several samples per round trip: there is none of that.
+    Companions,
     /// It is about the sampler, which has no compact form.
     Sampler,
     /// A time is no whole number of microseconds.
@@ -79,6 +83,15 @@ impl Compact {
         (self.start_us).wrapping_add(u32::try_from(low).expect("masked"))
     }
 
+    fn progress(&self, covers: Covers) -> Progress {
+        match covers {
+            Covers::None => Progress::None,
+            Covers::Some => Progress::Some,
+            Covers::SomeSince(sent) => Progress::SomeSince(self.ticks(sent)),
+            Covers::All => Progress::All,
+        }
+    }
+
     fn tell(&mut self, at: Duration) -> u32 {
         self.now = at;
         self.ticks(at)
@@ -99,26 +112,42 @@ pub fn inexpressible(vector: &Vector) -> Option<Inexpressible> {
     if Compact::new(&vector.config, 0).is_err() {
         return Some(Inexpressible::Settings);
     }
+    if vector.config.limits != Limits::default() {
+        return Some(Inexpressible::Limits);
+    }
     let (mut instants, mut spans) = (Vec::new(), Vec::new());
     for step in &vector.steps {
         match step.event {
-            Event::Sample { rtt } => spans.push(rtt),
+            Event::Sample { rtt, expected } if expected.get() == 1 => spans.push(rtt),
             Event::RoundTrip { sent, acked } => {
                 instants.extend([sent, acked]);
                 spans.extend(acked.checked_sub(sent));
             }
-            Event::Acked { at, rtt, .. } => {
+            Event::Acked { at, progress, rtt } => {
                 instants.push(at);
+                if let Covers::SomeSince(sent) = progress {
+                    instants.push(sent);
+                }
                 spans.extend(rtt);
             }
             Event::Sent { at }
             | Event::HandshakeSent { at }
+            | Event::DataPhase { at }
             | Event::FastRetransmit { at }
-            | Event::Timeout { at } => instants.push(at),
+            | Event::Timeout { at }
+            | Event::Stop { at } => instants.push(at),
             Event::SegmentSent { .. } | Event::SegmentAcked { .. } => {
                 return Some(Inexpressible::Sampler);
             }
-            Event::BackOff { .. } | Event::Clear | Event::DataPhase | Event::Stop => {}
+            Event::BackOff { .. } | Event::Clear => {}
+            Event::Sample { .. }
+            | Event::UndoBackOff { .. }
+            | Event::UndoBackOffs
+            | Event::Seed { .. }
+            | Event::Retransmitted { .. }
+            | Event::Unreachable { .. }
+            | Event::SpuriousTimeout { .. }
+            | Event::SampleAfterSpurious { .. } => return Some(Inexpressible::Companions),
         }
     }
     let whole = |span: &Duration| span.as_nanos().is_multiple_of(1_000);
@@ -140,14 +169,6 @@ pub fn inexpressible(vector: &Vector) -> Option<Inexpressible> {
     (counts.max() > Some(u16::MAX.into())).then_some(Inexpressible::Backoffs)
 }
 
-const fn progress_of(covers: Covers) -> Progress {
-    match covers {
-        Covers::None => Progress::None,
-        Covers::Some => Progress::Some,
-        Covers::All => Progress::All,
-    }
-}
-
 /// Whole microseconds, as many as fit.
 fn micros(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
@@ -158,7 +179,7 @@ impl Subject for Compact {
         let mut reply = Reply::default();
         let params = self.params;
         match *event {
-            Event::Sample { rtt } => {
+            Event::Sample { rtt, .. } => {
                 let sample = Sample::measured(micros(rtt));
                 reply.outcome = Some(verdict(self.timer.handle_sample(&params, sample)));
             }
@@ -178,9 +199,9 @@ impl Subject for Compact {
                 let now = self.tell(at);
                 self.timer.handle_handshake_sent(now);
             }
-            Event::DataPhase => self.timer.handle_data_phase(&params),
+            Event::DataPhase { .. } => self.timer.handle_data_phase(&params),
             Event::Acked { at, progress, rtt } => {
-                let (now, progress) = (self.tell(at), progress_of(progress));
+                let (now, progress) = (self.tell(at), self.progress(progress));
                 let sample = rtt.map(micros).map(Sample::measured);
                 let outcome = self.timer.handle_acked(&params, now, progress, sample);
                 reply.outcome = outcome.map(verdict);
@@ -189,8 +210,8 @@ impl Subject for Compact {
                 let now = self.tell(at);
                 reply.expired = self.timer.handle_timeout(&params, now).is_some();
             }
-            Event::Stop => self.timer.stop(),
-            Event::SegmentSent { .. } | Event::SegmentAcked { .. } => {}
+            Event::Stop { .. } => self.timer.stop(),
+            _ => unreachable!("it is inexpressible"),
         }
         reply
     }

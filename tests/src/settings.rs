@@ -33,6 +33,32 @@ pub struct Settings {
     pub post_syn: AfterHandshake,
     /// What ends a back-off.
     pub collapse: CollapseOn,
+    /// When to stop trying.
+    pub limits: Limits,
+}
+
+/// When to stop trying; by default never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// When to tell that the route may be stale.
+    pub r1: Option<Threshold>,
+    /// When to give up.
+    pub r2: Option<Threshold>,
+    /// When to give a handshake up.
+    pub handshake_r2: Option<Threshold>,
+    /// How long data may stay unacknowledged.
+    pub user_timeout_ns: Option<u64>,
+}
+
+/// A limit by count or by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Threshold {
+    /// So many retransmissions.
+    Retransmissions(u32),
+    /// So much time since the first transmission.
+    AfterNs(u64),
 }
 
 /// What G is the least value of.
@@ -82,6 +108,7 @@ impl Default for Settings {
             variance_floor: FloorOf::Term,
             post_syn: AfterHandshake::Raise,
             collapse: CollapseOn::OnSample,
+            limits: Limits::default(),
         }
     }
 }
@@ -124,6 +151,22 @@ impl From<&Settings> for Config {
                 CollapseOn::OnSample => Collapse::OnSample,
                 CollapseOn::OnAnyAck => Collapse::OnAnyAck,
             },
+        }
+    }
+}
+
+impl From<Limits> for rto::Limits {
+    fn from(limits: Limits) -> Self {
+        let threshold = |limit: Option<Threshold>| match limit {
+            None => rto::Threshold::Never,
+            Some(Threshold::Retransmissions(count)) => rto::Threshold::Retransmissions(count),
+            Some(Threshold::AfterNs(ns)) => rto::Threshold::After(Duration::from_nanos(ns)),
+        };
+        Self {
+            r1: threshold(limits.r1),
+            r2: threshold(limits.r2),
+            handshake_r2: threshold(limits.handshake_r2),
+            user_timeout: limits.user_timeout_ns.map(Duration::from_nanos),
         }
     }
 }

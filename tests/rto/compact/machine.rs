@@ -52,17 +52,22 @@ fn event(
     instant: impl Strategy<Value = Duration> + Clone,
     rtt: impl Strategy<Value = Duration> + Clone,
 ) -> impl Strategy<Value = Event> {
-    let covers = prop_oneof![Just(Covers::None), Just(Covers::Some), Just(Covers::All)];
+    let covers = prop_oneof![
+        Just(Covers::None),
+        Just(Covers::Some),
+        instant.clone().prop_map(Covers::SomeSince),
+        Just(Covers::All)
+    ];
     prop_oneof![
-        2 => rtt.clone().prop_map(|rtt| Event::Sample { rtt }),
+        2 => rtt.clone().prop_map(Event::sample),
         1 => (instant.clone(), instant.clone()).prop_map(|(sent, acked)| Event::RoundTrip { sent, acked }),
         3 => instant.clone().prop_map(|at| Event::Sent { at }),
         1 => instant.clone().prop_map(|at| Event::HandshakeSent { at }),
-        1 => Just(Event::DataPhase),
+        1 => instant.clone().prop_map(|at| Event::DataPhase { at }),
         3 => (instant.clone(), covers, proptest::option::of(rtt.clone()))
             .prop_map(|(at, progress, rtt)| Event::Acked { at, progress, rtt }),
         6 => instant.clone().prop_map(|at| Event::Timeout { at }),
-        1 => Just(Event::Stop),
+        1 => instant.prop_map(|at| Event::Stop { at }),
     ]
 }
 
@@ -129,7 +134,12 @@ proptest! {
                 Event::Acked { at, progress: Covers::Some, .. } => {
                     prop_assert_eq!(after.poll_timeout(), Some(now(at).wrapping_add(rto)));
                 }
-                Event::Acked { progress: Covers::All, .. } | Event::Stop => {
+                Event::Acked { at, progress: Covers::SomeSince(sent), .. } => {
+                    let recent = elapsed(now(sent), now(at)).is_some_and(|age| age < rto);
+                    let from = if recent { sent } else { at };
+                    prop_assert_eq!(after.poll_timeout(), Some(now(from).wrapping_add(rto)));
+                }
+                Event::Acked { progress: Covers::All, .. } | Event::Stop { .. } => {
                     prop_assert_eq!(after.poll_timeout(), None);
                 }
                 _ => prop_assert_eq!(after.poll_timeout(), before.poll_timeout()),

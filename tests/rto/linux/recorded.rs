@@ -19,7 +19,7 @@ fn config(vector: &Vector) -> Config {
 /// The round trips of a vector, one in flight, and what the kernel had after each.
 fn samples(vector: &Vector) -> impl Iterator<Item = (Duration, &rto_vectors::Expect)> {
     vector.steps.iter().map(|step| match step.event {
-        rto_vectors::Event::Sample { rtt } => (rtt, &step.expect),
+        rto_vectors::Event::Sample { rtt, .. } => (rtt, &step.expect),
         ref other => panic!("{}: {other:?}", vector.id),
     })
 }

@@ -127,7 +127,7 @@ proptest! {
         let (mut ours, mut exact) = (estimator(&settings), Model::new(&settings));
         for rtt in rtts {
             ours.sample(measured(rtt));
-            exact.apply(&Event::Sample { rtt: Duration::from_nanos(rtt) });
+            exact.apply(&Event::sample(Duration::from_nanos(rtt)));
             prop_assert!(ours.rto().as_nanos() >= exact.view().rto_ns);
         }
     }

@@ -1,65 +1,116 @@
 //! Any order of calls, at any times, with any settings.
 
 use conformance::{
-    model::{Model, NEVER, is_due},
-    rto_vectors::{Covers, Event, Subject, Verdict, View},
+    model::{Due, Model, Timer},
+    rto_vectors::{Covers, Event, Reply, Subject, Verdict, View},
     subject::Rto,
 };
 use proptest::collection::vec;
 use rto::{Collapse, Estimator, Gain, PostSyn, VarianceFloor};
 
-use super::*;
+use super::{
+    events::{estimator_event, events, samples},
+    *,
+};
 
-fn event(rtt: impl Strategy<Value = Duration> + Clone) -> impl Strategy<Value = Event> {
-    let covers = prop_oneof![Just(Covers::None), Just(Covers::Some), Just(Covers::All)];
-    prop_oneof![
-        2 => rtt.clone().prop_map(|rtt| Event::Sample { rtt }),
-        1 => (instant(), instant()).prop_map(|(sent, acked)| Event::RoundTrip { sent, acked }),
-        3 => instant().prop_map(|at| Event::Sent { at }),
-        1 => instant().prop_map(|at| Event::HandshakeSent { at }),
-        1 => Just(Event::DataPhase),
-        3 => (instant(), covers, proptest::option::of(rtt))
-            .prop_map(|(at, progress, rtt)| Event::Acked { at, progress, rtt }),
-        1 => instant().prop_map(|at| Event::FastRetransmit { at }),
-        6 => instant().prop_map(|at| Event::Timeout { at }),
-        1 => Just(Event::Stop),
-    ]
+/// What the timer must do and answer, told from what the event did to the estimator.
+fn follow(timer: &mut Timer, event: &Event, before: &View, after: &View, reply: &Reply) -> Due {
+    let rto_ns = after.rto_ns;
+    if matches!(reply.outcome, Some(Verdict::First | Verdict::Accepted)) {
+        timer.sampled();
+    }
+    match *event {
+        Event::Sent { at } | Event::FastRetransmit { at } => timer.sent(at, rto_ns),
+        Event::HandshakeSent { at } => timer.handshake_sent(at, rto_ns),
+        Event::DataPhase { .. } => _ = timer.begin_data(),
+        Event::Acked { at, progress, .. } => timer.acked(at, progress, rto_ns),
+        Event::Retransmitted { at } => {
+            timer.sent(at, rto_ns);
+            timer.moved(at, rto_ns);
+        }
+        Event::Unreachable { at, sent } if before.backoffs > 0 => {
+            timer.moved(sent.min(at), rto_ns);
+        }
+        Event::SpuriousTimeout { at } | Event::SampleAfterSpurious { at, .. } => {
+            timer.moved(at, rto_ns);
+        }
+        Event::Timeout { at } => {
+            let due = timer.timeout(at);
+            if matches!(due, Due::Retransmit { .. }) {
+                timer.arm(at, rto_ns);
+            }
+            return due;
+        }
+        Event::Stop { .. } => timer.stop(),
+        _ => {}
+    }
+    Due::Nothing
 }
 
-/// What the timer must do, told from the RTO before and after the event.
-fn expected_deadline(before: &View, event: &Event, after: &View) -> Option<u128> {
-    let from = |at: Duration, view: &View| Some((at.as_nanos() + view.rto_ns).min(NEVER));
+/// The back-offs that must be left after an event that asked to retransmit or not; `None`
+/// where the handshake decides.
+fn backoffs_left(settings: &Settings, event: &Event, before: &View, reply: &Reply) -> Option<u32> {
+    let collapses = settings.collapse == CollapseOn::OnAnyAck;
     match *event {
-        Event::Sent { at } | Event::HandshakeSent { at } | Event::FastRetransmit { at } => {
-            before.deadline_ns.or_else(|| from(at, before))
-        }
-        Event::Timeout { at } if before.deadline_ns.is_some_and(|due| is_due(due, at)) => {
-            from(at, after)
-        }
-        Event::Acked {
-            at,
-            progress: Covers::Some,
-            ..
-        } => from(at, after),
-        Event::Acked {
-            progress: Covers::All,
-            ..
-        }
-        | Event::Stop => None,
-        _ => before.deadline_ns,
+        _ if reply.expired => Some(before.backoffs + 1),
+        Event::DataPhase { .. } => None,
+        Event::SpuriousTimeout { .. } => Some(0),
+        Event::Unreachable { .. } => Some(before.backoffs.saturating_sub(1)),
+        Event::Acked { progress, .. } if progress != Covers::None && collapses => Some(0),
+        _ if matches!(reply.outcome, Some(Verdict::First | Verdict::Accepted)) => Some(0),
+        _ => Some(before.backoffs),
     }
+}
+
+/// Settings whose samples from [`exact_rtt`] need no bit below 2^-8 ns.
+fn exact(settings: Settings, gains: (u32, u32)) -> Settings {
+    Settings {
+        alpha: (1, 1 << gains.0),
+        beta: (1, 1 << gains.1),
+        granularity_ns: settings.granularity_ns >> 25 << 25,
+        max_sample_ns: 1 << 40,
+        ..settings
+    }
+}
+
+fn exact_rtt() -> impl Strategy<Value = Duration> + Clone {
+    (0_u64..1 << 10).prop_map(|n| Duration::from_nanos(n << 25))
+}
+
+/// The longest beginning without rounding: an instant has any bits, and eight samples are as many
+/// as fit.
+fn exact_part(events: &[Event]) -> &[Event] {
+    let mut left = 8;
+    let end = events.iter().position(|event| {
+        left -= i32::from(samples(event));
+        left < 0 || matches!(event, Event::RoundTrip { .. })
+    });
+    &events[..end.unwrap_or(events.len())]
+}
+
+/// Both answer alike and look alike, to the nanosecond.
+fn agree(rto: &mut Rto, model: &mut Model, event: &Event) -> Result<(), TestCaseError> {
+    prop_assert_eq!(rto.apply(event), model.apply(event), "{:?}", event);
+    let (ours, exact) = (rto.view(), model.view());
+    prop_assert_eq!(ours.rto_ns, exact.rto_ns, "{:?}", event);
+    prop_assert_eq!(ours.backoffs, exact.backoffs, "{:?}", event);
+    prop_assert_eq!(ours.deadline_ns, exact.deadline_ns, "{:?}", event);
+    prop_assert_eq!(ours.srtt.is_some(), exact.srtt.is_some(), "{:?}", event);
+    Ok(())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// No panic, no lost deadline, no expiry out of turn, and the RTO within its bounds.
+    /// No panic, no lost deadline, no expiry out of turn, no limit missed, and the RTO within its
+    /// bounds.
     #[test]
     fn no_order_of_calls_breaks_the_timer(
         settings in settings(),
-        events in vec(event(instant()), 1..100),
+        events in events(instant(), 1..100),
     ) {
         let mut rto = Rto::new(&settings).expect("legal");
+        let mut timer = Timer::new(settings.limits);
         let cap = u128::from(settings.max_rto_ns.unwrap_or(u64::MAX));
         for event in &events {
             let (old, before) = (rto, rto.view());
@@ -69,34 +120,21 @@ proptest! {
             prop_assert!(after.rto_ns >= settings.min_rto_ns.into(), "{event:?}: {after:?}");
             let base = rto.estimator().base_rto().as_nanos();
             prop_assert!(base >= settings.min_rto_ns.into() && base <= cap);
-            prop_assert_eq!(after.deadline_ns, expected_deadline(&before, event, &after));
-            match *event {
-                Event::Timeout { at } => {
-                    let due = before.deadline_ns.is_some_and(|due| is_due(due, at));
-                    prop_assert_eq!(reply.expired, due);
-                    if due {
-                        prop_assert_eq!(after.rto_ns, (2 * before.rto_ns).min(cap));
-                        prop_assert_eq!(after.backoffs, before.backoffs + 1);
-                    } else {
-                        prop_assert_eq!(rto, old); // early is harmless
-                    }
-                }
-                Event::RoundTrip { sent, acked } if acked < sent => {
-                    prop_assert_eq!(reply.outcome, Some(Verdict::Rejected));
-                    prop_assert_eq!(rto, old);
-                }
-                Event::Sample { .. } | Event::RoundTrip { .. } | Event::Acked { rtt: Some(_), .. } => {
-                    prop_assert_eq!((after.rto_ns, after.backoffs), (base, 0));
-                    prop_assert!(after.srtt.is_some());
-                }
-                Event::DataPhase => {
-                    prop_assert_eq!((after.srtt, after.rttvar), (before.srtt, before.rttvar));
-                }
-                Event::Acked { progress, .. } if progress != Covers::None
-                    && settings.collapse == CollapseOn::OnAnyAck => {
-                    prop_assert_eq!((after.rto_ns, after.backoffs), (base, 0));
-                }
-                _ => prop_assert_eq!((after.rto_ns, after.backoffs), (before.rto_ns, before.backoffs)),
+            prop_assert_eq!(after.rto_ns, (base << after.backoffs.min(64)).min(cap));
+            let due = follow(&mut timer, event, &before, &after, &reply);
+            prop_assert_eq!(after.deadline_ns, timer.deadline_ns, "{:?}", event);
+            prop_assert_eq!(reply.expired, matches!(due, Due::Retransmit { .. }));
+            prop_assert_eq!(reply.r1, due == Due::Retransmit { r1: true });
+            prop_assert_eq!(reply.gave_up.map(Due::GiveUp), matches!(due, Due::GiveUp(_)).then_some(due));
+            if let Some(backoffs) = backoffs_left(&settings, event, &before, &reply) {
+                prop_assert_eq!(after.backoffs, backoffs, "{:?}", event);
+            }
+            let nothing_due = matches!(event, Event::Timeout { .. }) && due == Due::Nothing;
+            if nothing_due || reply.outcome == Some(Verdict::Rejected) {
+                prop_assert_eq!(rto, old, "{:?}", event); // early is harmless
+            }
+            if !samples(event) && after.srtt.is_some() {
+                prop_assert_eq!((after.srtt, after.rttvar), (before.srtt, before.rttvar));
             }
         }
     }
@@ -106,30 +144,28 @@ proptest! {
     fn exact_inputs_give_what_the_model_gives(
         settings in settings(),
         gains in (0_u32..=3, 0_u32..=3),
-        events in vec(event((0_u64..1 << 10).prop_map(|n| Duration::from_nanos(n << 25))), 1..60),
+        events in events(exact_rtt(), 1..100),
     ) {
-        let settings = Settings {
-            alpha: (1, 1 << gains.0),
-            beta: (1, 1 << gains.1),
-            max_sample_ns: 1 << 40, // no bit below 2^25 from cutting either
-            ..settings
-        };
+        let settings = exact(settings, gains);
         let mut rto = Rto::new(&settings).expect("legal");
         let mut model = Model::new(&settings);
-        let mut samples = 0;
-        for event in &events {
-            // An instant has any bits, and eight samples are as many as fit without rounding.
-            let sampled = matches!(event, Event::Sample { .. } | Event::Acked { rtt: Some(_), .. });
-            samples += usize::from(sampled);
-            if samples > 8 || matches!(event, Event::RoundTrip { .. }) {
-                break;
-            }
-            prop_assert_eq!(rto.apply(event), model.apply(event), "{:?}", event);
-            let (ours, exact) = (rto.view(), model.view());
-            prop_assert_eq!(ours.rto_ns, exact.rto_ns, "{:?}", event);
-            prop_assert_eq!(ours.backoffs, exact.backoffs, "{:?}", event);
-            prop_assert_eq!(ours.deadline_ns, exact.deadline_ns, "{:?}", event);
-            prop_assert_eq!(ours.srtt.is_some(), exact.srtt.is_some(), "{:?}", event);
+        for event in exact_part(&events) {
+            agree(&mut rto, &mut model, event)?;
+        }
+    }
+
+    /// The same for an estimator by itself: seeded, cleared, backed off and undone in any order.
+    #[test]
+    fn exact_commands_give_what_the_model_gives(
+        settings in settings(),
+        gains in (0_u32..=3, 0_u32..=3),
+        events in vec(estimator_event(exact_rtt()), 1..60),
+    ) {
+        let settings = exact(settings, gains);
+        let mut rto = Rto::new(&settings).expect("legal");
+        let mut model = Model::new(&settings);
+        for event in exact_part(&events) {
+            agree(&mut rto, &mut model, event)?;
         }
     }
 
@@ -151,7 +187,7 @@ proptest! {
     #[test]
     fn a_replay_is_equal(
         settings in settings(),
-        events in vec(event(instant()), 2..60),
+        events in events(instant(), 2..60),
         explained_at in instant(),
     ) {
         let mut whole = Rto::new(&settings).expect("legal");

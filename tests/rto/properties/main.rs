@@ -1,12 +1,14 @@
 //! What holds for every input, checked on random ones.
 
 mod errors;
+mod events;
 mod machine;
+mod observer;
 mod sampler;
 
 use std::{num::NonZeroU32, time::Duration};
 
-use conformance::settings::{AfterHandshake, CollapseOn, FloorOf, Settings};
+use conformance::settings::{AfterHandshake, CollapseOn, FloorOf, Limits, Settings, Threshold};
 use proptest::prelude::*;
 use rto::Config;
 
@@ -31,7 +33,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         prop_oneof![Just(CollapseOn::OnSample), Just(CollapseOn::OnAnyAck)],
         prop_oneof![Just(FloorOf::Term), Just(FloorOf::ZeroRttvar)],
     );
-    (bounds, gains, rest).prop_map(|(bounds, gains, rest)| {
+    (bounds, gains, rest, limits()).prop_map(|(bounds, gains, rest, limits)| {
         let (max_rto_ns, a, b, granularity_ns, ticks) = bounds;
         let (alpha, beta, k) = gains;
         let (max_sample_ns, clear_after, post_syn, collapse, variance_floor) = rest;
@@ -48,8 +50,31 @@ fn settings() -> impl Strategy<Value = Settings> {
             variance_floor,
             post_syn,
             collapse,
+            limits,
         }
     })
+}
+
+/// Any limits, near ones and none more often.
+fn limits() -> impl Strategy<Value = Limits> {
+    let span_ns =
+        || prop_oneof![4 => (0_u64..300).prop_map(|s| s * 1_000_000_000), 1 => any::<u64>()];
+    let threshold = move || {
+        prop_oneof![
+            2 => Just(None),
+            1 => (0_u32..6).prop_map(|count| Some(Threshold::Retransmissions(count))),
+            1 => span_ns().prop_map(|ns| Some(Threshold::AfterNs(ns)))
+        ]
+    };
+    let user_timeout = prop_oneof![Just(None), span_ns().prop_map(Some)];
+    (threshold(), threshold(), threshold(), user_timeout).prop_map(
+        |(r1, r2, handshake_r2, user_timeout_ns)| Limits {
+            r1,
+            r2,
+            handshake_r2,
+            user_timeout_ns,
+        },
+    )
 }
 
 /// Any instant, near ones more often, up to the end of time.

@@ -21,7 +21,7 @@ fn rule_rfc6298_1_1_never_more_aggressive() {
     for n in 1..200_u64 {
         let rtt = Duration::from_nanos(n % 5 * 1_000_000 / 7);
         estimator.sample(Sample::measured(rtt));
-        model.apply(&Event::Sample { rtt });
+        model.apply(&Event::sample(rtt));
         let exact = model.estimate().expect("sampled").raw_rto(&settings);
         let rto = whole(estimator.rto().as_nanos());
         assert!(rto >= exact, "sample {n}: {rto} is early, {exact} is exact");
