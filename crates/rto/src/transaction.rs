@@ -177,7 +177,8 @@ impl TransactionTimer {
         if waiting.course.transmissions() > 1 || waiting.repeated {
             return Some(Sample::rejected(Rejection::Retransmitted)); // the timeout stays (P40)
         }
-        let sample = Sample::of_transmission(Duration::from_nanos(waiting.sent_ns), now);
+        let [sent_at, acked_at] = [waiting.sent_ns, nanos(now)].map(Duration::from_nanos);
+        let sample = Sample::of_transmission(sent_at, acked_at); // both on a clock of 64 bits
         match (self.config.next_timeout, sample.rtt()) {
             (NextTimeout::Same, _) | (NextTimeout::RoundTrip(_), Err(_)) => {}
             (NextTimeout::Initial, _) => {

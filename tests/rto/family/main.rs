@@ -3,6 +3,7 @@
 mod companions;
 mod limits;
 mod presets;
+mod properties;
 mod quic;
 mod transaction;
 mod vectors;
