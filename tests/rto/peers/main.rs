@@ -1,4 +1,7 @@
-//! Independent implementations, fed the same round trips.
+//! Independent implementations, fed the same round trips or left without an answer.
 
+mod ack_delay;
+mod quinn;
 mod s2n_quic;
+mod sctp;
 mod smoltcp;
