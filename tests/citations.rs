@@ -78,6 +78,27 @@ fn every_rule_is_cited_and_tested_and_every_citation_exists() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// The last column of a comparison names tests, vectors and programs that show it.
+#[test]
+fn what_compare_md_names_exists() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = fs::read_to_string(root.join("COMPARE.md")).expect("it exists");
+    let mut places = sources(&root, "tests", "rs");
+    places.extend(sources(&root, "tests/vectors", "json"));
+    places.extend(sources(&root, "benches", "rs"));
+    let rows = text.lines().filter_map(|line| line.strip_suffix(" |"));
+    let shown_by = rows.filter_map(|row| row.rsplit_once("| ").map(|(_, cell)| cell));
+    let names: Vec<_> = shown_by
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        let found = |source: &Source| source.text.contains(name);
+        let exists = root.join(name).is_file() || places.iter().any(found);
+        assert!(exists, "COMPARE.md names {name}, which is nowhere");
+    }
+}
+
 /// What does not fit, a line each.
 fn problems(
     rules: &[Rules; 5],

@@ -88,3 +88,29 @@ fn the_recorded_timeouts_tell_the_formula_from_its_mistakes() {
         assert!(missed(Some(mistake)) > 100, "{mistake:?}");
     }
 }
+
+/// Without its 200 ms, the kernel's RTO is below that of RFC 6298 (no floor, G 0) where a
+/// deviation counts less or is forgotten sooner: it is not "more conservative" (1-1).
+#[test]
+fn linux_is_not_always_the_more_conservative() {
+    let bare = rto::Config {
+        min_rto: Duration::from_nanos(1),
+        max_rto: Duration::MAX,
+        ..rto::Config::RFC6298
+    };
+    let (mut compared, mut below) = (0, 0);
+    for vector in load::<Vector>("kernel.json") {
+        if !vector.id.ends_with("-8ms") {
+            continue;
+        }
+        let mut rfc = rto::Estimator::new(bare).expect("legal");
+        for (rtt, expect) in samples(&vector) {
+            rfc.sample(rto::Sample::measured(rtt));
+            if let Some(kernel) = expect.linux {
+                compared += 1;
+                below += u32::from(Duration::from_nanos(kernel.rto_ns) < rfc.rto());
+            }
+        }
+    }
+    assert_eq!((below, compared), (128, 691));
+}
