@@ -6,7 +6,7 @@ use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Packet;
-use rudp_proto::{CloseReason, Config, Event, HandshakeStep, Trace};
+use rudp_proto::{CloseReason, Config, Event, HandshakeStep, Step};
 
 const TRACED: Config = Config {
     trace: true,
@@ -29,8 +29,8 @@ fn a_connection_takes_two_round_trips_and_data_follows() {
     assert_eq!(stats.srtt, Some(ms(40)));
     assert_eq!(stats.timeouts, 0);
     use HandshakeStep::{Cookie, Hello, Settings};
-    let steps = (pair.client.traces.iter()).filter_map(|trace| match trace {
-        Trace::Handshake { at, step } => Some((*at, *step)),
+    let steps = (pair.client.traces.iter()).filter_map(|trace| match trace.step {
+        Step::Handshake(step) => Some((trace.at, step)),
         _ => None,
     });
     let expected = [(ms(0), Hello), (ms(40), Cookie), (ms(80), Settings)];
@@ -125,21 +125,17 @@ fn a_black_out_is_survived_and_the_timer_doubles_through_it() {
     pair.run_for(s(60));
     assert!(pair.server.bytes(server) == data);
     let expiries: Vec<(Duration, Duration)> = (pair.client.traces.iter())
-        .filter_map(|trace| match trace {
-            Trace::Expired { rto, estimator, .. } => Some((*rto, estimator.rto())),
+        .filter_map(|trace| match trace.step {
+            Step::Retransmit { rto, .. } => Some((rto, trace.estimator.rto())),
             _ => None,
         })
         .collect();
     assert_eq!(expiries[..3], [(s(1), s(2)), (s(2), s(4)), (s(4), s(8))]);
-    let collapse = |trace: &Trace| match trace {
-        Trace::Sample {
-            estimator,
-            collapsed,
-            ..
-        } => (estimator.rto(), *collapsed) == (s(1), 3),
-        _ => false,
-    };
-    let collapsed = pair.client.traces.iter().any(collapse);
+    let collapse = Step::Timer(rto::Event::Collapsed {
+        rto: s(1),
+        undone: 3,
+    });
+    let collapsed = (pair.client.traces.iter()).any(|trace| trace.step == collapse);
     assert!(collapsed, "a fresh sample undoes three back-offs");
 }
 

@@ -14,11 +14,11 @@ use core::fmt::{self, Display};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use rto::{Estimator, RetransmitTimer};
+use rto::Estimator;
 
 use crate::ack::Acks;
 use crate::congestion::NewReno;
-use crate::event::{HandshakeStep, Trace};
+use crate::event::{Step, Trace};
 use crate::handshake::Handshake;
 use crate::loss::Flight;
 use crate::receiver::RecvStream;
@@ -143,7 +143,7 @@ impl Connection {
             phase: Phase::Connecting,
             handshake: Handshake::default(),
             hello_due: false,
-            flight: Flight::new(RetransmitTimer::new(birth.estimator)),
+            flight: Flight::new(birth.estimator, config.trace),
             congestion: NewReno::new(),
             window_full: false,
             send: SendStream::new(config.send_buffer, 0),
@@ -298,15 +298,40 @@ impl Connection {
 
     /// The next event; `Closed` is the last.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.trace_timer();
         self.events.poll()
     }
 
-    fn trace_step(&mut self, at: Duration, step: HandshakeStep) {
-        self.events.trace(Trace::Handshake { at, step });
+    /// Traces a step, after what the timer told before it.
+    fn trace(&mut self, at: Duration, step: Step) {
+        self.trace_timer();
+        let estimator = *self.flight.timer().estimator();
+        let trace = Trace {
+            at,
+            step,
+            estimator,
+        };
+        self.events.trace(trace);
     }
 
-    /// Copies what other parts count into the counters.
+    fn trace_timer(&mut self) {
+        if !self.events.tracing {
+            return;
+        }
+        let estimator = *self.flight.timer().estimator();
+        for (at, event) in self.flight.timer_events() {
+            let step = Step::Timer(event);
+            self.events.trace(Trace {
+                at,
+                step,
+                estimator,
+            });
+        }
+    }
+
+    /// Copies what other parts count into the counters, and traces what the timer told.
     fn update_stats(&mut self) {
+        self.trace_timer();
         let estimator = self.flight.timer().estimator();
         let rto = estimator.rto();
         self.stats.srtt = estimator.srtt();
@@ -315,7 +340,6 @@ impl Connection {
         self.stats.rto_max = self.stats.rto_max.max(rto);
         self.stats.congestion_window = self.congestion.window();
         self.stats.bytes_in_flight = self.flight.bytes();
-        self.stats.traces_dropped = self.events.traces_dropped();
     }
 }
 

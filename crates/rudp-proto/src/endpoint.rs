@@ -4,6 +4,7 @@ mod strangers;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::fmt;
 use core::net::SocketAddr;
 use core::ops::Bound;
 use core::time::Duration;
@@ -22,6 +23,13 @@ const MAX_LINGERING: usize = 1024;
 /// Names a connection of an endpoint; never used again within it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(u64);
+
+/// The number of the connection, counted from 0.
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Client and server at once: any number of connections over one socket, which
 /// the host owns.

@@ -57,45 +57,40 @@ pub enum Lost {
     Violation(&'static str),
 }
 
-/// A step of the machinery, for timelines and plots; `at` is the `now` of the
-/// call that made it.
+/// A step of the machinery, for timelines and plots.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Trace {
-    /// A round trip was measured (L2).
-    Sample {
-        /// When.
-        at: Duration,
-        /// The round trip.
-        rtt: Duration,
-        /// The estimator after it.
-        estimator: rto::Estimator,
-        /// How many back-offs it undid.
-        collapsed: u32,
-    },
-    /// The retransmission timer ran out (L4).
-    Expired {
-        /// When.
-        at: Duration,
+pub struct Trace {
+    /// When: the `now` of the call that made it.
+    pub at: Duration,
+    /// What.
+    pub step: Step,
+    /// The estimator as that call left it.
+    pub estimator: rto::Estimator,
+}
+
+/// What can be traced.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something happened to the retransmission timer (L2, L4).
+    Timer(rto::Event),
+    /// The timer expired, and what was lost with that will be sent again (L4).
+    Retransmit {
         /// The RTO that ran out.
         rto: Duration,
-        /// The estimator from here on, with this back-off.
-        estimator: rto::Estimator,
-        /// When the data that is sent again was last sent.
+        /// When what will be sent again was last sent.
         last_sent_at: Duration,
     },
     /// Packets were lost by the evidence of later ones (L3).
     FastRetransmit {
-        /// When.
-        at: Duration,
         /// How many were declared lost at once.
         packets: u32,
     },
     /// The handshake moved.
-    Handshake {
-        /// When.
-        at: Duration,
-        /// To where.
-        step: HandshakeStep,
+    Handshake(HandshakeStep),
+    /// The host did not fetch its events in time, and so many before this one are gone (K9).
+    Missed {
+        /// How many.
+        traces: u64,
     },
 }
 

@@ -43,7 +43,7 @@ pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
 pub use endpoint::{Endpoint, Handle};
 pub use event::{
-    CloseReason, ConnectError, Event, HandshakeStep, Lost, ReadError, Trace, WriteError,
+    CloseReason, ConnectError, Event, HandshakeStep, Lost, ReadError, Step, Trace, WriteError,
 };
 pub use handshake::COOKIE_LIFETIME;
 pub use stats::{EndpointStats, Stats};

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 
-use rto::{Expiry, Outcome, Progress, RetransmitTimer, Sample, Timeout};
+use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sample, Timeout};
 
 use crate::sender::Chunk;
 
@@ -47,10 +47,25 @@ pub(crate) struct Acked {
     pub(crate) largest_lost: u64,
     /// How many of those later packets alone prove lost, without an expiry's help.
     pub(crate) overtaken: u32,
-    /// The round trip and what the estimator made of it.
-    pub(crate) sample: Option<(Sample, Outcome)>,
-    /// Back-offs in force before it.
-    pub(crate) backoffs: u32,
+    /// What the estimator made of its round trip.
+    pub(crate) sample: Option<Outcome>,
+}
+
+/// What the timer told since it was last asked; nothing unless somebody wants to know.
+#[derive(Debug)]
+pub(crate) struct TimerEvents {
+    wanted: bool,
+    queue: Vec<(Duration, rto::Event)>,
+}
+
+impl Observer for TimerEvents {
+    fn observe(&mut self, now: Duration, event: rto::Event) {
+        self.queue.push((now, event));
+    }
+
+    fn listens(&self) -> bool {
+        self.wanted
+    }
 }
 
 /// After an expiry: once a packet from `after` on is acknowledged, those below
@@ -70,21 +85,25 @@ pub(crate) struct Flight {
     remembered: BTreeMap<u64, SentPacket>,
     /// How many packets later an acknowledged one must be to prove a loss.
     reordering_threshold: u64,
-    timer: RetransmitTimer,
+    timer: RetransmitTimer<TimerEvents>,
     expired: Option<Expired>,
     /// When the last packet that asks for an answer left.
     last_sent: Option<Duration>,
 }
 
 impl Flight {
-    pub(crate) fn new(timer: RetransmitTimer) -> Self {
+    pub(crate) fn new(estimator: Estimator, tracing: bool) -> Self {
+        let events = TimerEvents {
+            wanted: tracing,
+            queue: Vec::new(),
+        };
         Self {
             packets: BTreeMap::new(),
             bytes: 0,
             next: 0,
             remembered: BTreeMap::new(),
             reordering_threshold: 3,
-            timer,
+            timer: RetransmitTimer::new(estimator).observed_by(events),
             expired: None,
             last_sent: None,
         }
@@ -110,12 +129,17 @@ impl Flight {
         self.next
     }
 
-    pub(crate) fn timer(&self) -> &RetransmitTimer {
+    pub(crate) fn timer(&self) -> &RetransmitTimer<TimerEvents> {
         &self.timer
     }
 
+    /// Takes what the timer told.
+    pub(crate) fn timer_events(&mut self) -> impl Iterator<Item = (Duration, rto::Event)> {
+        self.timer.observer_mut().queue.drain(..)
+    }
+
     /// The handshake, which has no packet numbers, uses the timer directly (H1).
-    pub(crate) fn timer_mut(&mut self) -> &mut RetransmitTimer {
+    pub(crate) fn timer_mut(&mut self) -> &mut RetransmitTimer<TimerEvents> {
         &mut self.timer
     }
 
@@ -178,9 +202,7 @@ impl Flight {
         };
         // Every transmission has its own number: the ACK names it (3-2), (L2).
         let sample = Sample::of_transmission(sent_at, now);
-        acked.backoffs = self.timer.estimator().backoffs();
-        let outcome = self.timer.handle_acked(now, progress, Some(sample));
-        acked.sample = outcome.map(|outcome| (sample, outcome));
+        acked.sample = self.timer.handle_acked(now, progress, Some(sample));
         Ok(acked)
     }
 
@@ -261,7 +283,7 @@ fn take(map: &mut BTreeMap<u64, SentPacket>, range: Range<u64>) -> Vec<(u64, Sen
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rto::{Config, Estimator};
+    use rto::Config;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -294,7 +316,7 @@ mod tests {
     /// Packets 0, 1, 2, ... that left at these times, with ascending offsets.
     fn flight(sent: &[u64]) -> Flight {
         let estimator = Estimator::new(Config::RFC6298).unwrap();
-        let mut flight = Flight::new(RetransmitTimer::new(estimator));
+        let mut flight = Flight::new(estimator, false);
         for (index, at) in sent.iter().enumerate() {
             flight.handle_sent(ms(*at), Some(packet(ms(*at), 10 * index as u64)));
         }
@@ -320,10 +342,9 @@ mod tests {
         ack(&mut flight, 50, 4..5);
         let late = ack(&mut flight, 70, 0..1);
         assert_eq!(late.late, 1);
-        assert_eq!(
-            late.sample.map(|(sample, _)| sample.rtt()),
-            Some(Ok(ms(70)))
-        );
+        assert_eq!(late.sample, Some(Outcome::Accepted));
+        let srtt = flight.timer().estimator().srtt();
+        assert_eq!(srtt, Some((ms(50) * 7 + ms(70)) / 8));
         let again = ack(&mut flight, 80, 0..1);
         assert!(again.late == 0 && again.sample.is_none() && again.packets.is_empty());
     }

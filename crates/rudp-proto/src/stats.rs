@@ -49,8 +49,6 @@ pub struct Stats {
     pub congestion_window: u64,
     /// Bytes sent and neither acknowledged nor lost.
     pub bytes_in_flight: u64,
-    /// Trace events dropped because nobody fetched them.
-    pub traces_dropped: u64,
 }
 
 /// What an endpoint counted since it began.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rudp::{Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Trace};
+use rudp::{Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Step};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::timeout,
@@ -232,13 +232,13 @@ async fn traces_tell_of_the_handshake_and_of_samples() {
     assert!(
         traces
             .iter()
-            .any(|trace| matches!(trace, Trace::Handshake { .. })),
+            .any(|trace| matches!(trace.step, Step::Handshake(_))),
         "{traces:?}"
     );
     assert!(
         traces
             .iter()
-            .any(|trace| matches!(trace, Trace::Sample { .. })),
+            .any(|trace| matches!(trace.step, Step::Timer(rto::Event::Sampled { .. }))),
         "{traces:?}"
     );
 }

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use rudp_proto::{
-    CloseReason, Config, Connection, Event, Handle, Stats, Trace,
+    CloseReason, Config, Connection, Event, Handle, Stats, Step,
     wire::{Frame, Packet},
 };
 
@@ -30,6 +30,8 @@ pub(super) struct Side {
     /// When each byte of the stream was last sent.
     last_sent: Vec<Duration>,
     last_hello: Option<Duration>,
+    /// The deadline that its timer was last set to, while it runs.
+    deadline: Option<Duration>,
     /// The RTO that ran out just now, until its retransmission is seen.
     expired: Option<Duration>,
     pub(super) timer_retransmissions: u64,
@@ -65,6 +67,7 @@ impl Side {
             stats: Stats::default(),
             last_sent: Vec::new(),
             last_hello: None,
+            deadline: None,
             expired: None,
             timer_retransmissions: 0,
         }
@@ -188,23 +191,44 @@ impl Side {
             }
         }
         for trace in host.traces.drain(..) {
-            let Trace::Expired {
-                at,
-                rto,
-                estimator,
-                last_sent_at,
-            } = trace
-            else {
-                continue;
+            let (rto, last_sent_at) = match trace.step {
+                Step::Retransmit { rto, last_sent_at } => (rto, last_sent_at),
+                Step::Timer(event) => {
+                    self.follow_timer(trace.at, event);
+                    continue;
+                }
+                Step::Missed { traces } => panic!("{self}: {traces} traces are missed"),
+                Step::FastRetransmit { .. } | Step::Handshake(_) => continue,
             };
-            assert_eq!(at, now, "{self}");
-            let next_rto = estimator.rto();
+            assert_eq!(trace.at, now, "{self}");
+            let next_rto = trace.estimator.rto();
             assert!(
                 next_rto >= rto,
                 "{self}: {next_rto:?} after {rto:?} (5.5-1)"
             );
             assert!(now - last_sent_at >= rto, "{self}: sends early (5-1)");
             self.expired = Some(rto);
+        }
+    }
+
+    /// Checks that what the timer tells makes a whole, and that it keeps its word (5-1).
+    fn follow_timer(&mut self, at: Duration, event: rto::Event) {
+        use rto::Event::{Armed, Expired, Restarted, Stopped};
+        match event {
+            Armed { deadline } => {
+                assert_eq!(self.deadline, None, "{self}: armed twice");
+                self.deadline = Some(deadline);
+            }
+            Restarted { deadline } => self.deadline = Some(deadline),
+            Stopped => assert_ne!(self.deadline.take(), None, "{self}: stopped twice"),
+            Expired { .. } => {
+                let deadline = self.deadline.expect("only a running timer expires");
+                assert!(
+                    deadline <= at,
+                    "{self}: expires at {at:?}, not {deadline:?}"
+                );
+            }
+            _ => {}
         }
     }
 
@@ -271,7 +295,6 @@ impl Side {
             ahead <= config.receive_window as u64,
             "{self}: {ahead} unread"
         );
-        assert_eq!(stats.traces_dropped, 0, "{self}");
     }
 
     /// Everything arrived and was acknowledged.

@@ -6,7 +6,7 @@ use conformance::datagrams::{encoded, has};
 use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
 use conformance::time::{ms, s};
 use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
-use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Trace};
+use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Step};
 
 use crate::{NO_KEEPALIVE, TRACED, established, hello, stream, violation};
 
@@ -20,17 +20,12 @@ fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
     let hellos: Vec<Duration> = pair.sent(true).iter().map(|(at, _)| *at).collect();
     assert_eq!(hellos, [ms(0), s(1), s(3)]);
     pair.run_until(s(4));
-    let samples = pair.client.traces.iter().filter_map(|trace| match trace {
-        Trace::Sample {
-            at,
-            rtt,
-            estimator,
-            collapsed,
-        } => Some((*at, *rtt, estimator.rto(), *collapsed)),
+    let samples = (pair.client.traces.iter()).filter_map(|trace| match trace.step {
+        Step::Timer(rto::Event::Sampled { rtt, rto, .. }) => Some((trace.at, rtt, rto)),
         _ => None,
     });
     // The repeated Hello gives none; the one with the cookie does, and wins over 5.7.
-    assert_eq!(samples.collect::<Vec<_>>(), [(ms(3_080), ms(40), s(1), 0)]);
+    assert_eq!(samples.collect::<Vec<_>>(), [(ms(3_080), ms(40), s(1))]);
     assert_eq!(pair.client.conn(client).stats().rto, s(1));
 
     // If the second exchange gives no sample either, 5.7 raises the RTO from 2 s to 3 s.

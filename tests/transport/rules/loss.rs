@@ -4,7 +4,7 @@ use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
-use rudp_proto::{Config, Trace};
+use rudp_proto::{Config, Step};
 
 use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
 
@@ -56,8 +56,8 @@ fn rule_rudp_l2_every_ack_of_something_new_gives_one_sample_of_the_newest() {
         .traces
         .iter()
         .rev()
-        .find_map(|trace| match trace {
-            Trace::Sample { rtt, .. } => Some(*rtt),
+        .find_map(|trace| match trace.step {
+            Step::Timer(rto::Event::Sampled { rtt, .. }) => Some(rtt),
             _ => None,
         });
     assert_eq!(sample, Some(ms(100)), "the delay is not subtracted");
@@ -124,14 +124,8 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
         "one packet at a time"
     );
     for trace in &pair.client.traces {
-        if let Trace::Expired {
-            at,
-            rto,
-            last_sent_at,
-            ..
-        } = trace
-        {
-            assert!(*at - *last_sent_at >= *rto, "{trace:?}");
+        if let Step::Retransmit { rto, last_sent_at } = trace.step {
+            assert!(trace.at - last_sent_at >= rto, "{trace:?}");
         }
     }
     assert_eq!(

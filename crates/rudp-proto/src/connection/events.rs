@@ -4,16 +4,17 @@
 use alloc::collections::VecDeque;
 
 use crate::stats::add;
-use crate::{CloseReason, Event, Trace};
+use crate::{CloseReason, Event, Step, Trace};
 
 /// Traces kept for the host; the oldest goes first.
 const MAX_TRACES: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    tracing: bool,
+    pub(super) tracing: bool,
     traces: VecDeque<Trace>,
-    traces_dropped: u64,
+    /// How many were dropped since the host was told.
+    missed: u64,
     pub(super) connected: bool,
     pub(super) readable: bool,
     pub(super) writable: bool,
@@ -34,17 +35,18 @@ impl Events {
         }
         if self.traces.len() >= MAX_TRACES {
             self.traces.pop_front();
-            add(&mut self.traces_dropped, 1);
+            add(&mut self.missed, 1);
         }
         self.traces.push_back(trace);
     }
 
-    pub(super) fn traces_dropped(&self) -> u64 {
-        self.traces_dropped
-    }
-
     pub(super) fn poll(&mut self) -> Option<Event> {
         use core::mem::take;
+        if let (Some(next), 1..) = (self.traces.front(), self.missed) {
+            let traces = take(&mut self.missed);
+            let step = Step::Missed { traces };
+            return Some(Event::Trace(Trace { step, ..*next }));
+        }
         if let Some(trace) = self.traces.pop_front() {
             return Some(Event::Trace(trace));
         }
@@ -71,13 +73,20 @@ mod tests {
         let mut events = Events::new(true);
         events.readable = true;
         events.closed = Some(CloseReason::Local);
+        let estimator = rto::Estimator::new(rto::Config::RFC6298).unwrap();
         for packets in 0..5000 {
-            events.trace(Trace::FastRetransmit {
+            events.trace(Trace {
                 at: Duration::ZERO,
-                packets,
+                step: Step::FastRetransmit { packets },
+                estimator,
             });
         }
-        assert_eq!(events.traces_dropped(), 5000 - MAX_TRACES as u64);
+        let missed = |event| match event {
+            Some(Event::Trace(trace)) => Some(trace.step),
+            _ => None,
+        };
+        let traces = 5000 - MAX_TRACES as u64;
+        assert_eq!(missed(events.poll()), Some(Step::Missed { traces }));
         let mut last = None;
         for _ in 0..=MAX_TRACES {
             last = events.poll();

@@ -6,7 +6,7 @@ use rto::{Outcome, Progress, Sample};
 
 use super::{Connection, Delivery, Phase};
 use crate::ack::Urgency;
-use crate::event::{HandshakeStep, Trace};
+use crate::event::{HandshakeStep, Step};
 use crate::handshake::same;
 use crate::loss::{Acked, Content};
 use crate::receiver::Unacceptable;
@@ -157,7 +157,7 @@ impl Connection {
         let sample = self.handshake.sample(now, true);
         self.flight.timer_mut().handle_data_phase(now); // (5.7-1); a clean sample, next, wins
         self.handle_handshake_acked(now, sample);
-        self.trace_step(now, HandshakeStep::Settings);
+        self.trace(now, Step::Handshake(HandshakeStep::Settings));
         if self.stats.timeouts > 1 {
             self.congestion.handle_lost_handshake(); // (L10)
         }
@@ -167,9 +167,8 @@ impl Connection {
 
     fn handle_handshake_acked(&mut self, now: Duration, sample: Option<Sample>) {
         let timer = self.flight.timer_mut();
-        let backoffs = timer.estimator().backoffs();
         let outcome = timer.handle_acked(now, Progress::All, sample);
-        self.note_sample(now, sample.zip(outcome), backoffs);
+        self.count_sample(outcome);
     }
 
     /// An ACK arrived while `flight` bytes were out.
@@ -192,14 +191,13 @@ impl Connection {
         let packets = acked.overtaken;
         if packets > 0 {
             add(&mut self.stats.fast_retransmits, 1);
-            self.events
-                .trace(Trace::FastRetransmit { at: now, packets });
+            self.trace(now, Step::FastRetransmit { packets });
         }
         for packet in &acked.lost {
             self.handle_content_lost(&packet.content);
         }
         add(&mut self.stats.spurious_losses, acked.late);
-        self.note_sample(now, acked.sample, acked.backoffs);
+        self.count_sample(acked.sample);
         self.events.writable |= !self.is_closing() && self.send.take_room();
         self.conclude_if_delivered();
     }
@@ -239,20 +237,9 @@ impl Connection {
         }
     }
 
-    fn note_sample(&mut self, at: Duration, sample: Option<(Sample, Outcome)>, backoffs: u32) {
-        let Some((sample, Outcome::First | Outcome::Accepted)) = sample else {
-            return;
-        };
-        add(&mut self.stats.samples, 1);
-        let estimator = *self.flight.timer().estimator();
-        if let Ok(rtt) = sample.rtt() {
-            let collapsed = backoffs.saturating_sub(estimator.backoffs());
-            self.events.trace(Trace::Sample {
-                at,
-                rtt,
-                estimator,
-                collapsed,
-            });
+    fn count_sample(&mut self, outcome: Option<Outcome>) {
+        if let Some(Outcome::First | Outcome::Accepted) = outcome {
+            add(&mut self.stats.samples, 1);
         }
     }
 }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Connection, Delivery, Phase};
+use crate::event::Step;
 use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
 use crate::sender::Chunk;
@@ -49,7 +50,7 @@ impl Connection {
         }
         .encode(datagram);
         let step = self.handshake.handle_sent(now);
-        self.trace_step(now, step);
+        self.trace(now, Step::Handshake(step));
         let timer = self.flight.timer_mut();
         if cookie.is_none() {
             timer.handle_handshake_sent(now); // (H1)

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
-use crate::event::Trace;
+use crate::event::Step;
 use crate::loss::Content;
 use crate::stats::add;
 use crate::{CloseReason, Lost};
@@ -114,7 +114,11 @@ impl Connection {
             self.congestion
                 .handle_timeout(next, flight, packet.by_timer);
         }
-        self.trace_expiry(now, expiry.rto, packet.map_or(now, |packet| packet.sent_at));
+        let step = Step::Retransmit {
+            rto: expiry.rto,
+            last_sent_at: packet.map_or(now, |packet| packet.sent_at),
+        };
+        self.trace(now, step);
         if self.is_refused(now, expiry.rto) {
             return self.lose(CloseReason::Lost(Lost::Refused));
         }
@@ -144,15 +148,10 @@ impl Connection {
         };
         add(&mut self.stats.timeouts, 1);
         self.hello_due = true;
-        self.trace_expiry(now, expiry.rto, self.handshake.sent_at().unwrap_or(now));
-    }
-
-    fn trace_expiry(&mut self, at: Duration, rto: Duration, last_sent_at: Duration) {
-        self.events.trace(Trace::Expired {
-            at,
-            rto,
-            estimator: *self.flight.timer().estimator(),
-            last_sent_at,
-        });
+        let step = Step::Retransmit {
+            rto: expiry.rto,
+            last_sent_at: self.handshake.sent_at().unwrap_or(now),
+        };
+        self.trace(now, step);
     }
 }

@@ -7,7 +7,7 @@ use grpc_backoff::Outcome;
 
 use super::scenes::{Ends, Network, Scene};
 use crate::{
-    Attempt, CloseReason, ReceiveEvent, Receiving, Report, SendEvent, Sending, Trace,
+    Attempt, CloseReason, ReceiveEvent, Receiving, Report, SendEvent, Sending, Step, Trace,
     relay::RelayCounters,
 };
 
@@ -59,6 +59,8 @@ pub struct Record {
     pub hashes: Option<(Hash, Hash)>,
     /// When the last thing happened.
     pub end: Duration,
+    /// How many back-offs the sample undid that comes now.
+    pub(super) undone: u32,
 }
 
 /// A scene that was played, and what came in it.
@@ -167,6 +169,7 @@ impl Record {
             report: None,
             hashes: None,
             end: Duration::ZERO,
+            undone: 0,
         }
     }
 
@@ -217,7 +220,7 @@ impl Record {
                 fast_retransmits,
             } => {
                 let enough = act.rounds >= rounds && act.fast_retransmits >= fast_retransmits;
-                enough && matches!(news.sender_trace(), Some(Trace::Sample { .. }))
+                enough && news.is_sample()
             }
             Ends::Collapsed { rounds } => act
                 .collapse
@@ -242,7 +245,7 @@ impl Record {
                     seen_before: self.bytes_on_disk(),
                 });
             }
-            Sending::Trace { trace, .. } => self.handle_trace(*trace),
+            Sending::Trace { trace, .. } => self.handle_trace(trace),
             _ => {}
         }
     }
@@ -261,37 +264,34 @@ impl Record {
         self.attempts.push(ended);
     }
 
-    fn handle_trace(&mut self, trace: Trace) {
+    fn handle_trace(&mut self, trace: &Trace) {
+        let Trace {
+            at,
+            step,
+            estimator,
+        } = *trace;
         let Some(act) = self.acts.last_mut() else {
             return;
         };
-        match trace {
-            Trace::Sample {
-                at,
-                rtt,
-                estimator,
-                collapsed,
-            } => {
-                let (srtt, rto) = (estimator.srtt().unwrap_or(rtt), estimator.rto());
+        match step {
+            // What it undid comes before a sample, and what became of the timer after it.
+            Step::Timer(rto::Event::Collapsed { undone, .. }) => self.undone = undone,
+            Step::Timer(rto::Event::Sampled { rtt, srtt, rto, .. }) => {
                 act.samples += 1;
                 if at >= act.next_round {
                     act.rounds += 1;
                     act.next_round = at.saturating_add(srtt);
                 }
-                if collapsed > 0 {
+                if self.undone > 0 {
                     act.collapse.get_or_insert((at, act.rounds));
                 }
-                let new = |last: &RttSample| last.at + ONE_POINT <= at || collapsed > 0;
+                let new = |last: &RttSample| last.at + ONE_POINT <= at || self.undone > 0;
                 if self.samples.last().is_none_or(new) {
                     self.samples.push(RttSample { at, rtt, srtt, rto });
                 }
             }
-            Trace::Expired {
-                at,
-                rto,
-                estimator,
-                last_sent_at,
-            } => {
+            Step::Timer(_) => self.undone = 0,
+            Step::Retransmit { rto, last_sent_at } => {
                 act.expiries += 1;
                 let in_a_row = estimator.backoffs();
                 let before = self.expiries.last().filter(|_| in_a_row > 1);
@@ -303,11 +303,11 @@ impl Record {
                     last_sent_at: before.map_or(last_sent_at, |first| first.last_sent_at),
                 });
             }
-            Trace::FastRetransmit { at, .. } => {
+            Step::FastRetransmit { .. } => {
                 act.fast_retransmits += 1;
                 self.fast_retransmits.push(at);
             }
-            Trace::Handshake { .. } => {}
+            Step::Handshake(_) | Step::Missed { .. } => {}
         }
     }
 
@@ -327,14 +327,14 @@ impl Record {
 }
 
 impl News {
-    /// The step of the sender's transport, if it is one.
-    pub(super) fn sender_trace(&self) -> Option<Trace> {
-        match self {
-            Self::Sender(SendEvent {
-                what: Sending::Trace { trace, .. },
-                ..
-            }) => Some(*trace),
-            _ => None,
-        }
+    /// Whether the sender has measured a round trip.
+    fn is_sample(&self) -> bool {
+        let Self::Sender(SendEvent { what, .. }) = self else {
+            return false;
+        };
+        let Sending::Trace { trace, .. } = what else {
+            return false;
+        };
+        matches!(trace.step, Step::Timer(rto::Event::Sampled { .. }))
     }
 }

@@ -156,10 +156,11 @@ impl Stage {
             }
         });
 
-        let options = SendOptions {
+        let mut options = SendOptions {
             endpoint: options(clock),
             ..SendOptions::default()
         };
+        options.endpoint.config.trace = true;
         let (source, news) = (files.source.clone(), tell.clone());
         let sender = tokio::spawn(async move {
             let observe = Arc::new(move |event| _ = news.send(News::Sender(event)));

@@ -9,7 +9,7 @@ use super::{
     record::{Act, Ended},
     words::{bytes, count, rate, span},
 };
-use crate::{HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Trace};
+use crate::{HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step, Trace};
 
 /// A line of the timeline; displayed, it is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,24 +125,19 @@ impl Timeline {
             News::Sender(SendEvent {
                 what: Sending::Trace { attempt, trace },
                 ..
-            }) => self.trace(*attempt, *trace, record).into_iter().collect(),
+            }) => self.trace(*attempt, trace, record).into_iter().collect(),
             News::Sender(event) => sender(event, record).into_iter().collect(),
         }
     }
 
-    fn trace(&mut self, attempt: u64, trace: Trace, record: &Record) -> Option<Line> {
+    fn trace(&mut self, attempt: u64, trace: &Trace, record: &Record) -> Option<Line> {
         let act = record.acts.last()?;
-        let (at, text) = match trace {
-            Trace::Sample {
-                at,
-                rtt,
-                estimator,
-                collapsed,
-            } => {
+        let (at, why) = (trace.at, trace.estimator.explain());
+        let text = match trace.step {
+            Step::Timer(rto::Event::Sampled { rtt, .. }) => {
                 let first = self.sampled.replace(attempt) != Some(attempt);
-                let why = estimator.explain();
-                let text = if collapsed > 0 {
-                    let undone = count(collapsed.into(), "back-off", "back-offs");
+                let text = if record.undone > 0 {
+                    let undone = count(record.undone.into(), "back-off", "back-offs");
                     format!("a fresh sample of {} undoes {undone}: {why}", span(rtt))
                 } else if first {
                     format!("first sample {}: {why}", span(rtt))
@@ -153,21 +148,18 @@ impl Timeline {
                     return None;
                 };
                 self.next_pulse = at + PULSE;
-                (at, text)
+                text
             }
-            Trace::Expired {
-                at, rto, estimator, ..
-            } => {
+            Step::Timer(_) | Step::Missed { .. } => return None, // an expiry is told by what it repeats
+            Step::Retransmit { rto, .. } => {
                 let expiry = record.expiries.last()?;
                 let silence = span(at.saturating_sub(expiry.last_sent_at));
-                let why = estimator.explain();
-                let text = format!(
+                format!(
                     "EXPIRED {silence} after the last send: the RTO of {} ran out; sent again. Now {why}",
                     span(rto)
-                );
-                (at, text)
+                )
             }
-            Trace::FastRetransmit { at, packets } => {
+            Step::FastRetransmit { packets } => {
                 if act.fast_retransmits > REPEATS {
                     return None;
                 }
@@ -177,16 +169,16 @@ impl Timeline {
                 if act.fast_retransmits == REPEATS {
                     text += "; more of these are only counted";
                 }
-                (at, text)
+                text
             }
-            Trace::Handshake { at, step } => {
+            Step::Handshake(step) => {
                 let text = match step {
                     HandshakeStep::Hello => return None, // the attempt tells
                     HandshakeStep::HelloAgain => "no answer yet: Hello again",
                     HandshakeStep::Cookie => "a server is there: Hello again, now with its cookie",
                     HandshakeStep::Settings => "SETTINGS: the server has accepted",
                 };
-                (at, text.to_owned())
+                text.to_owned()
             }
         };
         Some(event(at, "sender", text))

@@ -13,7 +13,9 @@ use tokio::{
 };
 
 use self::{claims::Claims, session::Session};
-use crate::{Clock, Endpoint, EndpointOptions, FileName, Folder, Observer, protocol::Refusal};
+use crate::{
+    Clock, Endpoint, EndpointOptions, FileName, Folder, Observer, TraceSink, protocol::Refusal,
+};
 
 /// Something that happened at a receiver.
 #[derive(Clone, Debug)]
@@ -116,7 +118,7 @@ impl Host {
 impl Receiver {
     /// Starts to accept files into a folder. Must be called within a runtime.
     /// Of the options, `reset_key` comes from the folder and `on_trace` from
-    /// the observer.
+    /// the observer, which hears traces if `config.trace` says so.
     ///
     /// # Errors
     ///
@@ -128,16 +130,17 @@ impl Receiver {
         observe: Observer<ReceiveEvent>,
     ) -> io::Result<Self> {
         let clock = options.clock;
-        let on_trace = observe.clone();
+        let tell = observe.clone();
+        let on_trace = move |connection, trace: Trace| {
+            tell(ReceiveEvent {
+                at: trace.at,
+                connection,
+                what: Receiving::Trace(trace),
+            });
+        };
         let options = EndpointOptions {
             reset_key: folder.reset_key(),
-            on_trace: Some(Arc::new(move |connection, trace| {
-                on_trace(ReceiveEvent {
-                    at: clock.now(),
-                    connection,
-                    what: Receiving::Trace(trace),
-                });
-            })),
+            on_trace: (options.config.trace).then(|| -> TraceSink { Arc::new(on_trace) }),
             ..options
         };
         let endpoint = Endpoint::bind(listen, options)?;

@@ -3,11 +3,11 @@
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use grpc_backoff::Failure;
-use rudp_proto::CloseReason;
+use rudp_proto::{CloseReason, Trace};
 
 use super::{SendEvent, Sending};
 use crate::{
-    ConnectError, Connection, Endpoint, EndpointOptions, Observer,
+    ConnectError, Connection, Endpoint, EndpointOptions, Observer, TraceSink,
     protocol::{Refusal, RefusalCode},
 };
 
@@ -69,14 +69,14 @@ pub(super) async fn dial(
     options: EndpointOptions,
     observe: Observer<SendEvent>,
 ) -> Result<Link, Failure<DialError>> {
-    let clock = options.clock;
+    let on_trace = move |_, trace: Trace| {
+        observe(SendEvent {
+            at: trace.at,
+            what: Sending::Trace { attempt, trace },
+        });
+    };
     let options = EndpointOptions {
-        on_trace: Some(Arc::new(move |_, trace| {
-            observe(SendEvent {
-                at: clock.now(),
-                what: Sending::Trace { attempt, trace },
-            });
-        })),
+        on_trace: (options.config.trace).then(|| -> TraceSink { Arc::new(on_trace) }),
         ..options
     };
     let endpoint = Endpoint::client_to(server, options)

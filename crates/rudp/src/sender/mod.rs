@@ -39,7 +39,8 @@ pub struct SendOptions {
     /// When to connect again; default [`grpc_backoff::Config::GRPC`], without
     /// a limit. Nothing else decides that.
     pub backoff: grpc_backoff::Config,
-    /// Settings of the endpoint; `on_trace` comes from the observer.
+    /// Settings of the endpoint. `on_trace` comes from the observer, which hears traces if
+    /// `config.trace` says so.
     pub endpoint: EndpointOptions,
 }
 
