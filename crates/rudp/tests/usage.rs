@@ -71,6 +71,18 @@ fn the_demo_says_at_once_what_it_cannot_use() {
 }
 
 #[test]
+fn a_trace_that_cannot_be_written_keeps_a_receiver_from_starting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().to_str().expect("UTF-8");
+    for (trace, said) in [("/nowhere/trace", "No such file"), (here, "directory")] {
+        let (exit, error) = output(&["recv", here, "--listen", "127.0.0.1:0", "--trace", trace]);
+        assert_eq!(exit, Some(1), "{error}");
+        let named = error.starts_with(&format!("rudp: cannot write {trace}: "));
+        assert!(named && error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn giving_up_says_why_and_what_was_not_tried() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");

@@ -4,6 +4,7 @@ pub(crate) mod demo;
 pub(crate) mod recv;
 pub(crate) mod relay;
 pub(crate) mod send;
+mod trace;
 mod units;
 
 use std::{

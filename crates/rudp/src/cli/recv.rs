@@ -7,9 +7,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use anyhow::Context;
+use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
-use super::{Exit, interrupted, print};
+use super::{Exit, interrupted, print, trace::TraceFile};
 use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Receiving};
 
 /// What `rudp recv` takes.
@@ -26,6 +28,10 @@ pub(crate) struct Args {
     /// Print a line of JSON for each event
     #[arg(long)]
     json: bool,
+    /// Write what the retransmission timers did into FILE, a line of JSON for each event (qlog);
+    /// what was in FILE is lost
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 impl Args {
@@ -38,15 +44,18 @@ impl Args {
     async fn receive(self) -> anyhow::Result<()> {
         survive_file_size_limit()?;
         let folder = Folder::open(self.folder)?;
+        let trace = TraceFile::open(self.trace.as_deref(), "rudp recv", VantagePoint::Server)?;
+        let trace = trace.map(Arc::new);
         let log = Log {
             json: self.json,
             names: Mutex::default(),
+            trace: trace.clone(),
         };
+        let mut options = EndpointOptions::default();
+        options.config.trace = trace.is_some();
         let observe = Arc::new(move |event| log.handle(event));
-        let receiver = Receiver::start(folder, self.listen, EndpointOptions::default(), observe)
-            .map_err(|error| {
-                anyhow::Error::new(error).context(format!("cannot listen on {}", self.listen))
-            })?;
+        let receiver = Receiver::start(folder, self.listen, options, observe)
+            .with_context(|| format!("cannot listen on {}", self.listen))?;
         let listen = receiver.local_addr();
         if self.json {
             print(json!({ "event": "listening", "listen": listen }));
@@ -55,7 +64,7 @@ impl Args {
         }
         interrupted().await;
         receiver.shutdown().await;
-        Ok(())
+        trace.map_or(Ok(()), |trace| trace.finish())
     }
 }
 
@@ -75,10 +84,14 @@ fn survive_file_size_limit() -> std::io::Result<()> {
 struct Log {
     json: bool,
     names: Mutex<HashMap<Handle, FileName>>, // of the connections in progress
+    trace: Option<Arc<TraceFile>>,
 }
 
 impl Log {
     fn handle(&self, event: ReceiveEvent) {
+        if let Some(trace) = &self.trace {
+            trace.receiver(&event);
+        }
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let name = match &event.what {
             Receiving::Offered { name, .. } => {

@@ -1,6 +1,7 @@
 //! `rudp send`.
 
 use std::{
+    fs::canonicalize,
     io::{IsTerminal, Write, stderr},
     net::SocketAddr,
     num::NonZeroU32,
@@ -10,13 +11,18 @@ use std::{
     time::Duration,
 };
 
+use anyhow::bail;
 use grpc_backoff::{Error, Limit, Outcome};
 use indicatif::{ProgressBar, ProgressStyle};
+use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
-use super::{Exit, address, attempt, interrupted, print, print_error, resolve, totals, units, us};
+use super::{
+    Exit, address, attempt, interrupted, print, print_error, resolve, totals, trace::TraceFile,
+    units, us,
+};
 use rudp::{
-    Attempt, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,
+    Attempt, Clock, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,
 };
 
 /// What `rudp send` takes.
@@ -41,21 +47,52 @@ pub(crate) struct Args {
     /// Print a line of JSON for each file
     #[arg(long)]
     json: bool,
+    /// Write what the retransmission timers and the backoff did into FILE, a line of JSON for each
+    /// event (qlog); what was in FILE is lost
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 impl Args {
     /// Sends the files. A refused file does not keep the others from being
     /// sent; the first failure decides how the program ends.
     pub(crate) async fn run(self) -> Exit {
-        let server = match resolve(&self.server).await {
-            Ok(server) => server,
+        let prepared = async { Ok((resolve(&self.server).await?, self.open_trace()?)) };
+        let (server, trace) = match prepared.await {
+            Ok((server, trace)) => (server, trace.map(Arc::new)),
             Err(error) => return Exit::of(self.json, Err(error)),
         };
+        let mut worst = self.send_all(server, trace.as_ref()).await;
+        let traced = Exit::of(self.json, trace.map_or(Ok(()), |trace| trace.finish()));
+        if worst == Exit::Ok {
+            worst = traced;
+        }
+        worst
+    }
+
+    /// Opens the file for the trace, unless that would destroy what is to be sent.
+    fn open_trace(&self) -> anyhow::Result<Option<TraceFile>> {
+        let trace = self.trace.as_deref();
+        if let Some(Ok(path)) = trace.map(canonicalize) {
+            let same = |file: &&PathBuf| canonicalize(file).is_ok_and(|file| file == path);
+            if let Some(file) = self.files.iter().find(same) {
+                bail!(
+                    "{}: is to be sent, and --trace would overwrite it",
+                    file.display()
+                );
+            }
+        }
+        TraceFile::open(trace, "rudp send", VantagePoint::Client)
+    }
+
+    async fn send_all(&self, server: SocketAddr, trace: Option<&Arc<TraceFile>>) -> Exit {
+        let clock = Clock::start(); // one for all files, as there is one trace
         let mut stop = pin!(interrupted()); // one for all, so that no signal falls between two
         let mut worst = Exit::Ok;
         let mut files = self.files.iter();
         for file in files.by_ref() {
-            let exit = self.send(server, file, stop.as_mut()).await;
+            let display = Display::new(file, self.json, trace.cloned());
+            let exit = send_one(server, file, self.options(clock), display, stop.as_mut()).await;
             if worst == Exit::Ok {
                 worst = exit;
             }
@@ -73,20 +110,32 @@ impl Args {
         worst
     }
 
-    async fn send(&self, server: SocketAddr, file: &Path, stop: impl Future<Output = ()>) -> Exit {
+    fn options(&self, clock: Clock) -> SendOptions {
         let mut options = SendOptions {
             force: self.force,
             ..SendOptions::default()
         };
         options.backoff.max_elapsed = self.give_up_after;
         options.backoff.max_attempts = self.max_attempts;
-        let display = Arc::new(Display::new(file, self.json));
-        let observer = display.clone();
-        let observe = Arc::new(move |event| observer.handle(event));
-        let result = send(server, file, options, observe, stop).await;
-        display.finish(file, &result);
-        result.as_ref().map_or_else(exit_for, |_| Exit::Ok)
+        options.endpoint.clock = clock;
+        options.endpoint.config.trace = self.trace.is_some();
+        options
     }
+}
+
+async fn send_one(
+    server: SocketAddr,
+    file: &Path,
+    options: SendOptions,
+    display: Display,
+    stop: impl Future<Output = ()>,
+) -> Exit {
+    let display = Arc::new(display);
+    let observer = display.clone();
+    let observe = Arc::new(move |event| observer.handle(event));
+    let result = send(server, file, options, observe, stop).await;
+    display.finish(file, &result);
+    result.as_ref().map_or_else(exit_for, |_| Exit::Ok)
 }
 
 /// Why a file was not sent, in the program's own terms.
@@ -139,10 +188,12 @@ struct Display {
     bar: ProgressBar, // hidden unless there is a terminal
     attempts: Mutex<Vec<Attempt>>,
     resumed_from: Mutex<u64>,
+    file: String,
+    trace: Option<Arc<TraceFile>>,
 }
 
 impl Display {
-    fn new(file: &Path, json: bool) -> Self {
+    fn new(file: &Path, json: bool, trace: Option<Arc<TraceFile>>) -> Self {
         let bar = if json || !stderr().is_terminal() {
             ProgressBar::hidden()
         } else {
@@ -160,10 +211,15 @@ impl Display {
             bar,
             attempts: Mutex::default(),
             resumed_from: Mutex::default(),
+            file: file.to_string_lossy().into_owned(),
+            trace,
         }
     }
 
     fn handle(&self, event: SendEvent) {
+        if let Some(trace) = &self.trace {
+            trace.sender(&self.file, &event);
+        }
         match event.what {
             Sending::Attempt(attempt) => {
                 if !matches!(attempt.outcome, Outcome::Connected | Outcome::Cancelled) {

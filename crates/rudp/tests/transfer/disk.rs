@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use crate::harness::{
     ANY, Folders, Program, content, fail_to_send, hop, listening, part_name, read, receive, send,
-    slow, start_send,
+    skip, slow, start_send,
 };
 
 /// A file system of a few megabytes over a folder, for as long as it lives.
@@ -25,12 +25,7 @@ impl<'a> SmallDisk<'a> {
         match mounted {
             Ok(output) if output.status.success() => Some(Self(at)),
             why => {
-                // Past the harness, which hides what passing tests print.
-                let mut out = std::io::stderr();
-                _ = writeln!(
-                    out,
-                    "\nskipped: {test}: no small file system to be had: {why:?}"
-                );
+                skip(test, &format!("no small file system to be had: {why:?}"));
                 None
             }
         }

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Write,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
@@ -11,7 +12,7 @@ use std::{
 use netsim::LinkConfig;
 use rudp::{
     Clock,
-    relay::{Relay, RelayConfig},
+    relay::{Relay, RelayConfig, RelayControl},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -176,11 +177,21 @@ impl Program {
 
 /// `rudp recv` and its address.
 pub(crate) async fn receive(folder: &Path, listen: impl ToString) -> (Program, SocketAddr) {
+    receive_with(folder, listen, &[]).await
+}
+
+/// The same, with flags.
+pub(crate) async fn receive_with(
+    folder: &Path,
+    listen: impl ToString,
+    flags: &[&str],
+) -> (Program, SocketAddr) {
     let mut command = rudp();
     command
         .arg("recv")
         .arg(folder)
-        .args(["--listen", &listen.to_string()]);
+        .args(["--listen", &listen.to_string()])
+        .args(flags);
     listening(Program::spawn(command)).await
 }
 
@@ -220,6 +231,7 @@ pub(crate) async fn fail_to_send(file: &Path, server: SocketAddr, flags: &[&str]
 /// A relay in this process; it ends when it is dropped.
 pub(crate) struct Hop {
     pub(crate) address: SocketAddr,
+    pub(crate) control: RelayControl,
     task: JoinHandle<()>,
 }
 
@@ -239,12 +251,16 @@ pub(crate) fn hop(to: SocketAddr, link: LinkConfig) -> Hop {
     };
     let relay = Relay::bind(ANY.parse().expect("an address"), to, config, Clock::start());
     let relay = relay.expect("a relay");
-    let address = relay.local_addr().expect("bound");
+    let (address, control) = (relay.local_addr().expect("bound"), relay.control());
     let task = tokio::spawn(async {
         let failed = relay.run().await;
         panic!("the relay ended: {failed:?}");
     });
-    Hop { address, task }
+    Hop {
+        address,
+        control,
+        task,
+    }
 }
 
 /// A link on which a few megabytes take a few seconds, so that there is time
@@ -256,6 +272,11 @@ pub(crate) fn slow() -> LinkConfig {
         queue: 256 << 10,
         ..LinkConfig::PERFECT
     }
+}
+
+/// Says that a test cannot run here, past the harness, which hides what passing tests print.
+pub(crate) fn skip(test: &str, why: &str) {
+    _ = writeln!(std::io::stderr(), "\nskipped: {test}: {why}");
 }
 
 /// The content of a file, to compare.

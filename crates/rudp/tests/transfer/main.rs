@@ -7,3 +7,4 @@ mod peers;
 mod plain;
 mod refused;
 mod source;
+mod traced;
