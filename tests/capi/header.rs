@@ -6,13 +6,14 @@ use std::{env, fs, path::PathBuf};
 const WRITE: &str = "RTO_WRITE_HEADER";
 
 /// In the order of the header.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "time.rs",
     "text.rs",
     "status.rs",
     "config.rs",
     "limits.rs",
     "timer.rs",
+    "timer/reading.rs",
     "sampler.rs",
     "compact.rs",
 ];

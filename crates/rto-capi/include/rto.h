@@ -545,14 +545,14 @@ rto_action rto_timer_timeout(struct rto_timer *timer,
                              uint64_t now_ns,
                              struct rto_timeout *timeout);
 
-// When to call `rto_timer_timeout`, or `RTO_NONE`: the timer is stopped (or null, or not
-// initialised). Every other call may change it.
-uint64_t rto_timer_poll_timeout(const struct rto_timer *timer);
-
 // Stops the timer, as when the connection is over; a later send or ACK of part of the data starts it
 // again. The RTO and its back-off stay, and so does what the limits count.
 rto_status rto_timer_stop(struct rto_timer *timer,
                           uint64_t now_ns);
+
+// When to call `rto_timer_timeout`, or `RTO_NONE`: the timer is stopped (or null, or not
+// initialised). Every other call may change it.
+uint64_t rto_timer_poll_timeout(const struct rto_timer *timer);
 
 // The retransmission timeout in force, never 0. `RTO_NONE` for a timer that is null or not
 // initialised.

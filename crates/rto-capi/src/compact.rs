@@ -1,5 +1,8 @@
 //! The timer for firmware: 32 bits, a clock of microseconds that wraps.
-#![allow(unsafe_code, reason = "exports functions, one of which fills a buffer")]
+#![allow(
+    unsafe_code,
+    reason = "exports functions, one of which fills a buffer, and vouches for opaque memory"
+)]
 
 use core::{ffi::c_char, mem::MaybeUninit};
 

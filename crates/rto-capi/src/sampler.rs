@@ -1,5 +1,8 @@
 //! Which round trips may be measured.
-#![allow(unsafe_code, reason = "exports functions; no block of it is unsafe")]
+#![allow(
+    unsafe_code,
+    reason = "exports functions, and vouches for opaque memory"
+)]
 
 use core::{mem::MaybeUninit, time::Duration};
 
