@@ -2,7 +2,10 @@
 
 use core::{fmt, num::NonZeroU32, time::Duration};
 
-use crate::fixed::{Weight, from_nanos, nanos};
+use crate::{
+    clock::nanos,
+    fixed::{Weight, from_nanos},
+};
 
 /// The parameters of the estimator and the timer.
 ///

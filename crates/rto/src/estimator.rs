@@ -4,8 +4,9 @@ use core::time::Duration;
 
 use crate::{
     Collapse, Config, ConfigError, PostSyn, Rejection, Sample,
+    clock::nanos,
     config::Params,
-    fixed::{FRACTION_BITS, ceil_nanos, eighth, from_nanos, nanos, quarter, to_duration},
+    fixed::{FRACTION_BITS, ceil_nanos, eighth, from_nanos, quarter, to_duration},
 };
 
 /// RTO after a lost handshake: the initial value of RFC 2988 (5.7-1).
@@ -38,7 +39,7 @@ pub struct Estimator {
 /// What changes, in 32 bytes: apart from the parameters, so that neither hides in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
-    /// SRTT and RTTVAR in fixed point; meaningful while `estimate` is `Taken`.
+    /// SRTT and RTTVAR in fixed point; meaningful while [`is_taken`](Self::is_taken).
     pub(crate) srtt: u64,
     pub(crate) rttvar: u64,
     /// The RTO without its doublings, in ns: floored, capped. Kept in place of the RTO in force,
@@ -347,10 +348,6 @@ impl Estimator {
 
     fn variation(&self) -> u64 {
         (self.state.rttvar).wrapping_mul(u64::from(self.params.k))
-    }
-
-    pub(crate) const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// G as configured.

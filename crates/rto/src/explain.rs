@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-use crate::{Estimator, Observer, RetransmitTimer, config::Params, fixed::nanos};
+use crate::{Estimator, Observer, RetransmitTimer, clock::nanos, config::Params};
 
 impl Estimator {
     /// The RTO and its reasons in one line:
@@ -47,7 +47,7 @@ impl Estimator {
         base: u64,
         factored: bool,
     ) -> fmt::Result {
-        let Params { min_ns, max_ns, .. } = *self.params();
+        let Params { min_ns, max_ns, .. } = self.params;
         let (Some(srtt), Some(rttvar)) = (self.srtt(), self.rttvar()) else {
             return write!(f, "{} initial", Seconds(base));
         };
@@ -55,7 +55,7 @@ impl Estimator {
             write!(f, "SRTT {} + ", Millis(nanos(srtt)))?;
             match self.granularity_in_force() {
                 Some(ns) => write!(f, "G {}", Millis(ns)),
-                None => write!(f, "{} x {}", self.params().k, Millis(nanos(rttvar))),
+                None => write!(f, "{} x {}", self.params.k, Millis(nanos(rttvar))),
             }
         });
         let raw = self.raw_rto_ns();

@@ -6,19 +6,6 @@ use core::{num::NonZeroU16, time::Duration};
 /// sum, (1 + 32) x 2^50 ns, still fits in 64 bits.
 pub(crate) const FRACTION_BITS: u32 = 8;
 
-const SECOND_NS: u64 = 1_000_000_000;
-
-/// The duration in whole nanoseconds; saturates after 584 years.
-#[inline]
-pub(crate) const fn nanos(duration: Duration) -> u64 {
-    const MOST: u64 = u64::MAX / SECOND_NS;
-    let seconds = duration.as_secs();
-    if seconds > MOST {
-        return u64::MAX;
-    }
-    (seconds.wrapping_mul(SECOND_NS)).saturating_add(duration.subsec_nanos() as u64)
-}
-
 /// Whole nanoseconds as fixed point; they stay below `Config::LIMIT`, so no bit is lost.
 pub(crate) const fn from_nanos(ns: u64) -> u64 {
     ns << FRACTION_BITS
@@ -147,11 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_saturate() {
-        assert_eq!(nanos(Duration::MAX), u64::MAX);
-        assert_eq!(nanos(Duration::from_nanos(u64::MAX)), u64::MAX);
-        assert_eq!(nanos(Duration::from_nanos(u64::MAX - 1)), u64::MAX - 1);
-        assert_eq!(nanos(Duration::new(2, 3)), 2_000_000_003);
+    fn whole_nanoseconds_round_up_for_delays_and_to_nearest_for_reading() {
         assert_eq!(ceil_nanos(257), 2);
         assert_eq!(ceil_nanos(256), 1);
         assert_eq!(to_duration(127), Duration::ZERO);

@@ -161,7 +161,7 @@
 //! | C | `clock_gettime` | `poll(2)` | `crates/rto-capi/examples/udp_retransmit.c` |
 //! | a simulation | the event queue | the event queue | `examples/hosts/src/simulation.rs` |
 //!
-//! A million connections need no million sleepers: `benches/examples/million.rs` arms one queue
+//! A million connections need no million sleepers: `benches/examples/million` arms one queue
 //! lazily, so that an ACK does not touch it. The whole of a host, with nothing but this crate and
 //! the standard library:
 //!

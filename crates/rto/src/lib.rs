@@ -50,7 +50,7 @@
 //!
 //! Rule numbers in parentheses, such as (5.3-1), are those of `spec/rfc6298.md` in the
 //! repository: the section of the RFC, then our count. Decisions, such as (D7), are listed
-//! there too.
+//! there too; P and T, such as (T6), are the rules of its relatives in `spec/rto-family.md`.
 //!
 //! [RFC 6298]: https://www.rfc-editor.org/rfc/rfc6298
 #![no_std]
@@ -64,6 +64,7 @@
     )
 )]
 
+mod clock;
 pub mod compact;
 mod config;
 mod deviation;
@@ -73,6 +74,7 @@ mod exhaustive;
 mod explain;
 mod fixed;
 pub mod guide;
+mod handshake;
 mod limits;
 pub mod linux;
 mod observer;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::fixed::nanos;
+use crate::clock::nanos;
 
 /// When a connection that gets no answer is reported and when it is given up.
 ///

@@ -44,7 +44,10 @@
 
 use core::time::Duration;
 
-use crate::{Estimator, Outcome, Progress, fixed::nanos, timer::NEVER};
+use crate::{
+    Estimator, Outcome, Progress,
+    clock::{is_due, nanos},
+};
 
 mod explain;
 mod rtt;
@@ -330,12 +333,13 @@ impl ProbeTimer {
     #[must_use]
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Probe> {
         let now_ns = nanos(now);
-        let is_due = |deadline_ns: u64| deadline_ns <= now_ns && deadline_ns != NEVER; // (P18)
         let (deadline_ns, space) = self.earliest()?;
-        if !is_due(deadline_ns) {
-            return None;
+        if !is_due(deadline_ns, now_ns) {
+            return None; // (P18)
         }
-        let mut due = Space::ALL.map(|space| self.deadline_ns(space).is_some_and(is_due));
+        let mut due = Space::ALL.map(|space| {
+            (self.deadline_ns(space)).is_some_and(|deadline_ns| is_due(deadline_ns, now_ns))
+        });
         let anti_deadlock = due == [false; 3];
         due[space as usize] = true;
         if !anti_deadlock {
@@ -412,9 +416,7 @@ impl ProbeTimer {
         let estimator = self.estimator();
         let base_ns = nanos(estimator.base_rto()).saturating_add(delay_ns);
         let factor = 1_u64.checked_shl(self.pto_count).unwrap_or(u64::MAX);
-        base_ns
-            .saturating_mul(factor)
-            .min(estimator.params().max_ns)
+        base_ns.saturating_mul(factor).min(estimator.params.max_ns)
     }
 
     fn awaited_delay_ns(&self, space: Space) -> u64 {

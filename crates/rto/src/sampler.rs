@@ -2,7 +2,7 @@
 
 use core::{num::NonZeroU16, ops::Range, time::Duration};
 
-use crate::fixed::nanos;
+use crate::clock::nanos;
 
 /// A round-trip time that may update the estimator, or the reason why it may not.
 ///

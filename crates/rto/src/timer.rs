@@ -2,7 +2,13 @@
 
 use core::time::Duration;
 
-use crate::{Estimator, Event, GiveUp, Limits, Observer, Outcome, Sample, Snapshot, fixed::nanos};
+use crate::{
+    Estimator, Event, GiveUp, Limits, Observer, Outcome, Sample, Snapshot,
+    clock::{NEVER, is_due, nanos},
+    handshake::Handshake,
+};
+
+mod telling;
 
 /// The retransmission timer of RFC 6298, one per connection. It knows times, not data: what was
 /// sent stays with you.
@@ -34,14 +40,14 @@ use crate::{Estimator, Event, GiveUp, Limits, Observer, Outcome, Sample, Snapsho
 pub struct RetransmitTimer<O = ()> {
     estimator: Estimator,
     limits: Limits,
-    schedule: Schedule,
+    state: State,
     observer: O,
 }
 
 /// What changes beside the estimator, in 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Schedule {
-    /// Meaningful while the timer runs. [`NEVER`] does not come.
+struct State {
+    /// Meaningful while the timer runs.
     deadline_ns: u64,
     /// When the data outstanding was first sent, as far as is known; from here R1, R2 and the
     /// user timeout count. [`NEVER`] while nothing is outstanding.
@@ -51,19 +57,6 @@ struct Schedule {
     running: bool,
     r1_reached: bool,
     handshake: Handshake,
-}
-
-/// A deadline past the end of the clock.
-pub(crate) const NEVER: u64 = u64::MAX;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handshake {
-    /// None was sent, or data transmission has begun.
-    Over,
-    /// A SYN was sent.
-    Waiting,
-    /// The timer expired on a SYN, and no valid sample has come since (5.7-1).
-    Expired,
 }
 
 /// What an ACK tells about the data outstanding.
@@ -113,7 +106,7 @@ impl RetransmitTimer {
     /// Makes a stopped timer.
     #[must_use]
     pub const fn new(estimator: Estimator) -> Self {
-        let schedule = Schedule {
+        let state = State {
             deadline_ns: NEVER,
             since_ns: NEVER,
             retransmissions: 0,
@@ -124,7 +117,7 @@ impl RetransmitTimer {
         Self {
             estimator,
             limits: Limits::NONE,
-            schedule,
+            state,
             observer: (),
         }
     }
@@ -143,7 +136,7 @@ impl<O: Observer> RetransmitTimer<O> {
         RetransmitTimer {
             estimator: self.estimator,
             limits: self.limits,
-            schedule: self.schedule,
+            state: self.state,
             observer,
         }
     }
@@ -152,17 +145,17 @@ impl<O: Observer> RetransmitTimer<O> {
     /// (D8). Starts a stopped timer and leaves a running one alone (5.1-1).
     #[inline]
     pub fn handle_sent(&mut self, now: Duration) {
-        if !self.schedule.running {
+        if !self.state.running {
             self.start(now);
         }
     }
 
     fn start(&mut self, now: Duration) {
         let now_ns = nanos(now);
-        if self.schedule.since_ns == NEVER {
-            self.schedule.since_ns = now_ns;
+        if self.state.since_ns == NEVER {
+            self.state.since_ns = now_ns;
         }
-        self.schedule.running = true;
+        self.state.running = true;
         self.set_deadline(now_ns);
         self.tell(now, |deadline| Event::Armed { deadline });
     }
@@ -171,7 +164,7 @@ impl<O: Observer> RetransmitTimer<O> {
     #[inline]
     fn set_deadline(&mut self, from_ns: u64) {
         let deadline_ns = from_ns.saturating_add(self.estimator.rto_ns());
-        self.schedule.deadline_ns = (self.limits).clamp(deadline_ns, self.schedule.since_ns);
+        self.state.deadline_ns = (self.limits).clamp(deadline_ns, self.state.since_ns);
     }
 
     /// A SYN, or whatever opens the connection, was sent: as [`handle_sent`], and its
@@ -179,9 +172,7 @@ impl<O: Observer> RetransmitTimer<O> {
     ///
     /// [`handle_sent`]: Self::handle_sent
     pub fn handle_handshake_sent(&mut self, now: Duration) {
-        if self.schedule.handshake == Handshake::Over {
-            self.schedule.handshake = Handshake::Waiting;
-        }
+        self.state.handshake.sent();
         self.handle_sent(now);
     }
 
@@ -189,13 +180,10 @@ impl<O: Observer> RetransmitTimer<O> {
     /// since (D2), the RTO is raised to 3 s (5.7-1). A running timer is not moved
     /// (D18), so call this before telling of the first data sent.
     pub fn handle_data_phase(&mut self, now: Duration) {
-        if self.schedule.handshake == Handshake::Expired
-            && self.estimator.begin_data_after_lost_handshake()
-        {
+        if self.state.handshake.end() && self.estimator.begin_data_after_lost_handshake() {
             let rto = self.estimator.rto();
             self.tell(now, |_| Event::PostSyn { rto });
         }
-        self.schedule.handshake = Handshake::Over;
     }
 
     /// An ACK arrived, with a sample if it gives one. The RTO is recomputed before the
@@ -228,9 +216,9 @@ impl<O: Observer> RetransmitTimer<O> {
     #[inline]
     fn restart(&mut self, now: Duration, from_ns: u64) {
         self.begin_count(from_ns);
-        let was_running = core::mem::replace(&mut self.schedule.running, true);
+        let was_running = core::mem::replace(&mut self.state.running, true);
         self.set_deadline(from_ns);
-        if self.schedule.deadline_ns <= nanos(now) {
+        if self.state.deadline_ns <= nanos(now) {
             self.set_deadline(nanos(now));
         }
         self.tell(now, |deadline| match was_running {
@@ -242,9 +230,9 @@ impl<O: Observer> RetransmitTimer<O> {
     /// What the limits count begins anew, for the data outstanding since then, if any.
     #[inline]
     const fn begin_count(&mut self, since_ns: u64) {
-        self.schedule.since_ns = since_ns;
-        self.schedule.retransmissions = 0;
-        self.schedule.r1_reached = false;
+        self.state.since_ns = since_ns;
+        self.state.retransmissions = 0;
+        self.state.r1_reached = false;
     }
 
     /// A sample came by itself, as timestamps give one with every ACK (3-3). A running
@@ -280,9 +268,7 @@ impl<O: Observer> RetransmitTimer<O> {
         let backoffs = self.estimator.backoffs();
         let outcome = take(&mut self.estimator);
         if !matches!(outcome, Outcome::Rejected(_)) {
-            if self.schedule.handshake == Handshake::Expired {
-                self.schedule.handshake = Handshake::Waiting;
-            }
+            self.state.handshake.sampled();
             if self.observer.listens() {
                 self.tell_sampled(now, sample, backoffs);
             }
@@ -294,7 +280,7 @@ impl<O: Observer> RetransmitTimer<O> {
     /// counts from `now`, so that the next one comes an RTO after it (5.6-1), (5-1). There is no need
     /// to tell of one that left at once.
     pub fn handle_retransmitted(&mut self, now: Duration) {
-        if self.schedule.running {
+        if self.state.running {
             self.move_deadline(now, now);
         } else {
             self.start(now);
@@ -329,7 +315,7 @@ impl<O: Observer> RetransmitTimer<O> {
     }
 
     fn move_deadline(&mut self, now: Duration, from: Duration) {
-        if self.schedule.running {
+        if self.state.running {
             self.set_deadline(nanos(from));
             self.tell(now, |deadline| Event::Restarted { deadline });
         }
@@ -341,14 +327,15 @@ impl<O: Observer> RetransmitTimer<O> {
     #[must_use]
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Timeout> {
         let now_ns = nanos(now);
-        let Schedule {
+        let State {
             deadline_ns,
             since_ns,
             retransmissions,
+            running,
             handshake,
             ..
-        } = self.schedule;
-        if !self.schedule.running || deadline_ns > now_ns || deadline_ns == NEVER {
+        } = self.state;
+        if !running || !is_due(deadline_ns, now_ns) {
             return None; // (5-1, D17)
         }
         let elapsed = Duration::from_nanos(now_ns.saturating_sub(since_ns));
@@ -368,21 +355,19 @@ impl<O: Observer> RetransmitTimer<O> {
     }
 
     fn expire(&mut self, now: Duration, elapsed: Duration) -> Expiry {
-        let retransmissions = self.schedule.retransmissions.saturating_add(1);
-        self.schedule.retransmissions = retransmissions;
+        let retransmissions = self.state.retransmissions.saturating_add(1);
+        self.state.retransmissions = retransmissions;
         let rto = self.estimator.rto();
         self.tell(now, |_| Event::Expired {
             retransmissions,
             rto,
         });
         self.watch(now, Estimator::back_off);
-        if self.schedule.handshake == Handshake::Waiting {
-            self.schedule.handshake = Handshake::Expired;
-        }
+        self.state.handshake.timed_out();
         self.set_deadline(nanos(now)); // (5.6-1)
-        let r1 = !self.schedule.r1_reached && self.limits.r1.reached(retransmissions, elapsed);
+        let r1 = !self.state.r1_reached && self.limits.r1.reached(retransmissions, elapsed);
         if r1 {
-            self.schedule.r1_reached = true;
+            self.state.r1_reached = true;
             self.tell(now, |_| Event::R1 { retransmissions });
         }
         self.tell(now, |deadline| Event::Restarted { deadline });
@@ -399,8 +384,8 @@ impl<O: Observer> RetransmitTimer<O> {
     #[must_use]
     #[inline]
     pub const fn poll_timeout(&self) -> Option<Duration> {
-        if self.schedule.running {
-            Some(Duration::from_nanos(self.schedule.deadline_ns))
+        if self.state.running {
+            Some(Duration::from_nanos(self.state.deadline_ns))
         } else {
             None
         }
@@ -409,8 +394,8 @@ impl<O: Observer> RetransmitTimer<O> {
     /// Stops the timer, as when the connection is over; a later send or ACK of part of the
     /// data starts it again. The RTO and its back-off stay, and so does what the limits count.
     pub fn stop(&mut self, now: Duration) {
-        if self.schedule.running {
-            self.schedule.running = false;
+        if self.state.running {
+            self.state.running = false;
             self.tell(now, |_| Event::Stopped);
         }
     }
@@ -431,60 +416,6 @@ impl<O: Observer> RetransmitTimer<O> {
     pub const fn observer_mut(&mut self) -> &mut O {
         &mut self.observer
     }
-
-    /// Tells of an event, which may need the deadline.
-    #[inline]
-    fn tell(&mut self, now: Duration, event: impl FnOnce(Duration) -> Event) {
-        if self.observer.listens() {
-            let deadline = Duration::from_nanos(self.schedule.deadline_ns);
-            self.observer.observe(now, event(deadline));
-        }
-    }
-
-    /// Lets something but a sample happen to the estimator, and tells what it did to the RTO.
-    #[inline]
-    fn watch<T>(&mut self, now: Duration, change: impl FnOnce(&mut Estimator) -> T) -> T {
-        let before = if self.observer.listens() {
-            Some(self.estimator)
-        } else {
-            None
-        };
-        let result = change(&mut self.estimator);
-        if let Some(before) = before {
-            self.tell_change(now, &before);
-        }
-        result
-    }
-
-    fn tell_change(&mut self, now: Duration, before: &Estimator) {
-        let (rto, backoffs) = (self.estimator.rto(), self.estimator.backoffs());
-        let undone = before.backoffs().saturating_sub(backoffs);
-        if before.backoffs() < backoffs {
-            self.tell(now, |_| Event::BackedOff { rto, backoffs });
-        } else if undone > 0 || before.rto() != rto {
-            self.tell(now, |_| Event::Collapsed { rto, undone });
-        }
-        if before.srtt().is_some() && self.estimator.srtt().is_none() {
-            self.tell(now, |_| Event::Cleared);
-        }
-    }
-
-    fn tell_sampled(&mut self, now: Duration, sample: Sample, undone: u32) {
-        let rto = self.estimator.rto();
-        if undone > 0 {
-            self.tell(now, |_| Event::Collapsed { rto, undone });
-        }
-        if let (Ok(rtt), Some(Snapshot { srtt, rttvar })) =
-            (sample.rtt(), self.estimator.snapshot())
-        {
-            self.tell(now, |_| Event::Sampled {
-                rtt,
-                srtt,
-                rttvar,
-                rto,
-            });
-        }
-    }
 }
 
 #[cfg(test)]
@@ -501,8 +432,8 @@ mod tests {
     }
 
     #[test]
-    fn the_schedule_is_24_bytes_beside_the_estimator() {
-        assert!(size_of::<Schedule>() <= 24);
+    fn the_state_is_24_bytes_beside_the_estimator() {
+        assert!(size_of::<State>() <= 24);
     }
 
     #[test]

@@ -36,9 +36,8 @@ use core::{fmt, time::Duration};
 
 use crate::{
     Rejection, Sample,
+    clock::{is_due, nanos},
     explain::{Left, Seconds},
-    fixed::nanos,
-    timer::NEVER,
 };
 
 mod config;
@@ -67,7 +66,6 @@ pub struct TransactionTimer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     sent_ns: u64,
-    /// [`NEVER`] does not come.
     deadline_ns: u64,
     course: Course,
     /// Whether it was sent again for another reason than this timer.
@@ -198,8 +196,8 @@ impl TransactionTimer {
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Timeout> {
         let now_ns = nanos(now);
         let waiting = self.waiting.as_mut()?;
-        if waiting.deadline_ns > now_ns || waiting.deadline_ns == NEVER {
-            return None;
+        if !is_due(waiting.deadline_ns, now_ns) {
+            return None; // (P46)
         }
         let Some(course) = waiting.course.next(&self.config) else {
             let failure = Failure {

@@ -1,7 +1,7 @@
 //! Section 5 of RFC 6298 on a clock that wraps.
 
 use super::{Estimator, Params, Sample, elapsed};
-use crate::Outcome;
+use crate::{Outcome, handshake::Handshake};
 
 /// The retransmission timer in 24 bytes, one per connection; see [`compact`](super) for an
 /// example. What was sent stays with you.
@@ -12,16 +12,6 @@ pub struct RetransmitTimer {
     deadline_us: u32,
     running: bool,
     handshake: Handshake,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Handshake {
-    /// None was sent, or data transmission has begun.
-    Over,
-    /// A SYN was sent.
-    Waiting,
-    /// The timer expired on a SYN, and no valid sample has come since (5.7-1).
-    Expired,
 }
 
 /// What an ACK tells about the data outstanding, as [`rto::Progress`](crate::Progress) with
@@ -76,9 +66,7 @@ impl RetransmitTimer {
     /// A SYN, or whatever opens the connection, was sent: as [`handle_sent`](Self::handle_sent),
     /// and its expiry will count as one of the handshake (5.7-1).
     pub fn handle_handshake_sent(&mut self, now_us: u32) {
-        if self.handshake == Handshake::Over {
-            self.handshake = Handshake::Waiting;
-        }
+        self.handshake.sent();
         self.handle_sent(now_us);
     }
 
@@ -86,10 +74,9 @@ impl RetransmitTimer {
     /// (D2), the RTO is raised to 3 s (5.7-1). A running timer is not moved (D18), so call this
     /// before telling of the first data sent.
     pub fn handle_data_phase(&mut self, params: &Params) {
-        if self.handshake == Handshake::Expired {
+        if self.handshake.end() {
             self.estimator.begin_data_after_lost_handshake(params);
         }
-        self.handshake = Handshake::Over;
     }
 
     /// An ACK arrived, with a sample if it gives one. The RTO is recomputed before the timer
@@ -126,8 +113,8 @@ impl RetransmitTimer {
     #[inline]
     pub fn handle_sample(&mut self, params: &Params, sample: Sample) -> Outcome {
         let outcome = self.estimator.sample(params, sample);
-        if !matches!(outcome, Outcome::Rejected(_)) && self.handshake == Handshake::Expired {
-            self.handshake = Handshake::Waiting;
+        if !matches!(outcome, Outcome::Rejected(_)) {
+            self.handshake.sampled();
         }
         outcome
     }
@@ -144,9 +131,7 @@ impl RetransmitTimer {
         }
         let rto_us = self.estimator.rto_us();
         self.estimator.back_off(params);
-        if self.handshake == Handshake::Waiting {
-            self.handshake = Handshake::Expired;
-        }
+        self.handshake.timed_out();
         self.start(now_us); // (5.6-1)
         Some(Expiry {
             rto_us,

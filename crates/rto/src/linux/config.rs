@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-use crate::fixed::nanos;
+use crate::clock::nanos;
 
 /// The settings of the kernel that the estimator depends on.
 ///

@@ -4,8 +4,8 @@ use core::{fmt, time::Duration};
 
 use super::{Flight, ProbeTimer, Space};
 use crate::{
+    clock::nanos,
     explain::{Left, Millis},
-    fixed::nanos,
 };
 
 impl ProbeTimer {

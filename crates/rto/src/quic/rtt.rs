@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Space;
-use crate::{Estimator, Outcome, Sample, fixed::nanos};
+use crate::{Estimator, Outcome, Sample, clock::nanos};
 
 /// The round trip that an ACK measured: only where the largest packet it names is newly
 /// acknowledged, and it newly acknowledges an ack-eliciting one (P1).

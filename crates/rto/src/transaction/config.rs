@@ -7,7 +7,7 @@ use core::{
 };
 
 use super::Schedule;
-use crate::fixed::nanos;
+use crate::clock::nanos;
 
 /// The parameters of a [`TransactionTimer`](super::TransactionTimer), checked by its
 /// constructor.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::{Config, LastWait};
-use crate::fixed::nanos;
+use crate::clock::nanos;
 
 /// Where a message stands: how often it was sent, and what it waits for since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
