@@ -57,6 +57,23 @@ fn the_schema_refuses_what_it_should() {
         *file.pointer_mut(pointer).expect("the field exists") = bad;
         assert!(!violations(&schema, &file).is_empty(), "{pointer}");
     }
+    let mut vectors = good["vectors"].as_array().expect("valid").iter();
+    let limited = vectors.position(|vector| vector["id"] == "S16-syn");
+    let limited = limited.expect("there is one");
+    for (field, bad) in [
+        ("config/limits", serde_json::json!({"r2": {"after": 1}})),
+        (
+            "config/limits/r1",
+            serde_json::json!({"retransmissions": 1, "after_ns": 1}),
+        ),
+        ("steps/9/expect/gave_up/limit", Value::from("r1")),
+        ("steps/9/expect/gave_up", serde_json::json!({"limit": "r2"})),
+    ] {
+        let mut file = good.clone();
+        let pointer = format!("/vectors/{limited}/{field}");
+        *file.pointer_mut(&pointer).expect("the field exists") = bad;
+        assert!(!violations(&schema, &file).is_empty(), "{pointer}");
+    }
     let family = read(&folder().join("family.json"));
     let of = |machine: &str| {
         let mut vectors = family["vectors"].as_array().expect("valid").iter();
@@ -138,4 +155,4 @@ fn python_reads_the_estimator_vectors() {
     }
 }
 
-const PASSED_IN_RTO: usize = 54;
+const PASSED_IN_RTO: usize = 76;

@@ -3,7 +3,7 @@
 
 use conformance::{
     model::Model,
-    rto_vectors::{Subject, Vector},
+    rto_vectors::{GaveUp, Limit, Subject, Vector},
     subject::Rto,
     vectors::load,
 };
@@ -58,6 +58,12 @@ fn the_kernel_agrees_within_a_microsecond() {
     run(&vectors, model);
 }
 
+const GAVE_UP: GaveUp = GaveUp {
+    limit: Limit::R2,
+    retransmissions: 0,
+    elapsed_ns: 0,
+};
+
 /// The runner itself must be able to fail: each stated value, one off, is a miss.
 #[test]
 fn a_wrong_expectation_is_a_miss() {
@@ -82,8 +88,15 @@ fn a_wrong_expectation_is_a_miss() {
                 *value += wrong;
                 altered += 1;
             }
-            if let Some(value) = &mut expect.expired {
+            for value in [&mut expect.expired, &mut expect.r1].into_iter().flatten() {
                 *value = !*value;
+                altered += 1;
+            }
+            if let Some(value) = &mut expect.gave_up {
+                match value {
+                    Some(gave_up) => gave_up.elapsed_ns += 1,
+                    None => *value = Some(GAVE_UP),
+                }
                 altered += 1;
             }
             let misses = expect.misses(&reply, &subject.view(), vector.tolerance_ns);
