@@ -36,11 +36,14 @@
 //! // Nothing is in flight, but the server may wait for packets before it may send more.
 //! assert_eq!(timer.poll_timeout(), Some(ms(1_099 + 2 * 300)));
 //!
-//! timer.handle_confirmed(ms(1_200), ms(25)); // 6. the handshake is over
+//! timer.handle_confirmed(DEFAULT_MAX_ACK_DELAY); // 6. the handshake is over
 //! timer.handle_sent(ms(1_200), Space::ApplicationData);
 //! assert_eq!(timer.pto(Space::ApplicationData), 2 * ms(100 + 4 * 50 + 25));
+//! assert_eq!(timer.poll_timeout(), Some(ms(1_200 + 2 * 325)));
 //! # Ok::<(), ConfigError>(())
 //! ```
+//!
+//! What happens at no instant that matters, such as the confirmation, is told without one.
 
 use core::time::Duration;
 
@@ -249,9 +252,8 @@ impl ProbeTimer {
 
     /// The handshake is confirmed: Application Data has a timer from now on (P10), and the
     /// peer's `max_ack_delay` bounds the delays it states (P5) and is waited for (P8).
-    pub fn handle_confirmed(&mut self, now: Duration, max_ack_delay: Duration) {
+    pub const fn handle_confirmed(&mut self, max_ack_delay: Duration) {
         self.max_ack_delay_ns = Some(nanos(max_ack_delay)); // (6.)
-        self.count_from(now);
         self.validation = Validation::Done;
     }
 

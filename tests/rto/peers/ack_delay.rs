@@ -32,7 +32,7 @@ impl Both {
     /// `max_ack_delay` is 25 ms on both sides.
     fn new() -> Self {
         let mut ours = ProbeTimer::server(Estimator::new(Config::RFC9002).expect("legal"));
-        ours.handle_confirmed(ms(0), ms(25));
+        ours.handle_confirmed(ms(25));
         let mut theirs = RttEstimator::default();
         theirs.on_max_ack_delay(MaxAckDelay::RECOMMENDED);
         Self { ours, theirs }

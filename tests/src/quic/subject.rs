@@ -52,7 +52,7 @@ impl ProbeTimer {
             }
             Event::NoneInFlight { at, space } => timer.handle_none_in_flight(at, theirs(space)),
             Event::HandshakeKeys => timer.handle_handshake_keys(),
-            Event::Confirmed { at, max_ack_delay } => timer.handle_confirmed(at, max_ack_delay),
+            Event::Confirmed { max_ack_delay, .. } => timer.handle_confirmed(max_ack_delay),
             Event::Discarded { at, space } => timer.handle_discarded(at, theirs(space)),
             Event::Retry => timer.handle_retry(),
             Event::NewPath => timer.handle_new_path(fresh()),
