@@ -1,5 +1,7 @@
 //! How far the estimator is from exact arithmetic.
 
+use std::num::NonZeroU16;
+
 use conformance::{
     fixed::Fixed,
     model::{Estimate, Model, gain, whole},
@@ -44,21 +46,28 @@ fn blend_error((num, den): (u16, u16)) -> u64 {
     u64::from(den).div_ceil(2 * u64::from(num))
 }
 
-/// Feeds a chain, holding each answer to the published bounds.
-fn check_chain(settings: &Settings, rtts_ns: &[u64]) -> Result<(), TestCaseError> {
+/// Feeds a chain of round trips, each one of so many samples, holding each answer to the
+/// published bounds: they grow with the most samples that a round trip has brought so far.
+fn check_chain(settings: &Settings, chain: &[(u64, NonZeroU16)]) -> Result<(), TestCaseError> {
     let (alpha, beta) = (gain(settings.alpha), gain(settings.beta));
-    let srtt_error = blend_error(settings.alpha);
-    let rttvar_error = srtt_error + blend_error(settings.beta);
-    let guard = srtt_error + u64::from(settings.k) * rttvar_error;
+    let [alpha_error, beta_error] = [settings.alpha, settings.beta].map(blend_error);
     let mut ours = estimator(settings);
     let mut exact: Option<Estimate> = None;
-    for &rtt in rtts_ns {
-        ours.sample(measured(rtt));
+    let mut most = 1;
+    for &(rtt, expected) in chain {
+        ours.sample(measured(rtt).one_of(expected));
         let rtt = u128::from(rtt.min(settings.max_sample_ns));
         match &mut exact {
             None => exact = Some(Estimate::first(rtt)),
-            Some(exact) => exact.update(rtt, &alpha, &beta),
+            Some(exact) => {
+                let parts = whole(expected.get().into());
+                exact.update(rtt, &(&alpha / &parts), &(&beta / parts));
+                most = most.max(u64::from(expected.get()));
+            }
         }
+        let srtt_error = most * alpha_error;
+        let rttvar_error = srtt_error + most * beta_error;
+        let guard = srtt_error + u64::from(settings.k) * rttvar_error;
         let exact = exact.as_ref().expect("sampled");
         prop_assert!(distance(ours.srtt(), &exact.srtt) <= half() + units(srtt_error));
         prop_assert!(distance(ours.rttvar(), &exact.rttvar) <= half() + units(rttvar_error));
@@ -82,6 +91,16 @@ fn rtt_ns() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// The only sample of its round trip.
+const fn only(rtt_ns: u64) -> (u64, NonZeroU16) {
+    (rtt_ns, NonZeroU16::MIN)
+}
+
+fn samples_per_round_trip() -> impl Strategy<Value = NonZeroU16> {
+    let positive = |count| NonZeroU16::new(count).expect("positive");
+    prop_oneof![(1_u16..=10), 1..=u16::MAX].prop_map(positive)
+}
+
 fn bare_with_gains() -> impl Strategy<Value = Settings> {
     settings().prop_map(|settings| Settings {
         min_rto_ns: 1,
@@ -98,7 +117,8 @@ proptest! {
     /// Chains of 500 samples against exact rationals, with the RFC's gains: 28/256 ns.
     #[test]
     fn five_hundred_samples_stay_within_the_published_bound(rtts in vec(rtt_ns(), 500)) {
-        check_chain(&Settings::bare(), &rtts)?;
+        let chain: Vec<_> = rtts.into_iter().map(only).collect();
+        check_chain(&Settings::bare(), &chain)?;
     }
 }
 
@@ -111,7 +131,17 @@ proptest! {
         settings in bare_with_gains(),
         rtts in vec(rtt_ns(), 1..40),
     ) {
-        check_chain(&settings, &rtts)?;
+        let chain: Vec<_> = rtts.into_iter().map(only).collect();
+        check_chain(&settings, &chain)?;
+    }
+
+    /// (T1) The same with any numbers of samples per round trip.
+    #[test]
+    fn any_samples_per_round_trip_stay_within_their_bound(
+        settings in bare_with_gains(),
+        chain in vec((rtt_ns(), samples_per_round_trip()), 1..30),
+    ) {
+        check_chain(&settings, &chain)?;
     }
 
     /// Where an RTTVAR of zero becomes G, rounding must not hide a zero: the RTO is never below

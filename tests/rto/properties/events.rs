@@ -83,6 +83,18 @@ fn sample(rtt: impl Strategy<Value = Duration>) -> impl Strategy<Value = Event> 
     })
 }
 
+/// The same, but every other timeout call comes at the deadline, as a host's do.
+pub(super) fn punctual(event: &Event, deadline_ns: Option<u128>) -> Event {
+    match (event, deadline_ns) {
+        (Event::Timeout { at }, Some(due_ns)) if at.as_secs().is_multiple_of(2) => {
+            let due_ns = u64::try_from(due_ns).expect("the clock has 64 bits");
+            let at = Duration::from_nanos(due_ns);
+            Event::Timeout { at }
+        }
+        _ => event.clone(),
+    }
+}
+
 /// Whether a sample is in it.
 pub(super) const fn samples(event: &Event) -> bool {
     matches!(

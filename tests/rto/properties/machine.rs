@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use rto::{Collapse, Estimator, Gain, PostSyn, VarianceFloor};
 
 use super::{
-    events::{estimator_event, events, samples},
+    events::{estimator_event, events, punctual, samples},
     *,
 };
 
@@ -90,6 +90,7 @@ fn exact_part(events: &[Event]) -> &[Event] {
 
 /// Both answer alike and look alike, to the nanosecond.
 fn agree(rto: &mut Rto, model: &mut Model, event: &Event) -> Result<(), TestCaseError> {
+    let event = &punctual(event, rto.view().deadline_ns);
     prop_assert_eq!(rto.apply(event), model.apply(event), "{:?}", event);
     let (ours, exact) = (rto.view(), model.view());
     prop_assert_eq!(ours.rto_ns, exact.rto_ns, "{:?}", event);
@@ -114,6 +115,7 @@ proptest! {
         let cap = u128::from(settings.max_rto_ns.unwrap_or(u64::MAX));
         for event in &events {
             let (old, before) = (rto, rto.view());
+            let event = &punctual(event, before.deadline_ns);
             let reply = rto.apply(event);
             let after = rto.view();
             prop_assert!(after.rto_ns > 0 && after.rto_ns <= cap, "{event:?}: {after:?}");

@@ -88,6 +88,7 @@ proptest! {
         let mut plain = Rto::new(&settings).expect("legal");
         let mut observed = plain.observed_by(Listener::new(&settings));
         for call in &calls {
+            let call = &events::punctual(call, plain.view().deadline_ns);
             let already = observed.observer().heard.len();
             let reply = observed.apply(call);
             prop_assert_eq!(reply, plain.apply(call), "{:?}", call);
