@@ -7,6 +7,7 @@ use conformance::{
     subject::Rto,
     vectors::load,
 };
+use rto::{Config, Limits};
 
 /// Every miss of every step, with the vector's id.
 fn run(vectors: &[Vector], mut subject: impl FnMut(&Vector) -> Box<dyn Subject>) {
@@ -56,6 +57,22 @@ fn the_kernel_agrees_within_a_microsecond() {
     );
     run(&vectors, rto);
     run(&vectors, model);
+}
+
+/// What the vectors call by a preset's name is that preset.
+#[test]
+fn the_vectors_named_for_a_preset_have_its_settings() {
+    let vectors: Vec<Vector> = load("rto.json");
+    let settings = |id| &(vectors.iter().find(|vector| vector.id == id).expect(id)).config;
+    for (id, preset) in [
+        ("E1", Config::RFC6298),
+        ("rfc2988", Config::RFC2988),
+        ("rfc9260", Config::RFC9260),
+        ("games", Config::GAMES),
+    ] {
+        assert_eq!(Config::from(settings(id)), preset, "{id}");
+    }
+    assert_eq!(Limits::from(settings("S16-syn").limits), Limits::RFC9293);
 }
 
 const GAVE_UP: GaveUp = GaveUp {
