@@ -27,6 +27,7 @@ pub mod draws;
 pub mod fixed;
 pub mod grpc;
 pub mod linux;
+mod misses;
 pub mod model;
 pub mod pair;
 pub mod quic;

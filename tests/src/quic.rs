@@ -12,8 +12,9 @@ pub use model::Model;
 pub use subject::ProbeTimer;
 
 use crate::{
-    rto_vectors::{Covers, Verdict, maybe_nanos, nanos, present, rounded},
-    vectors::Step,
+    misses::{Misses, both, near, not_early},
+    rto_vectors::{Covers, Verdict},
+    vectors::{Step, maybe_nanos, nanos, present},
 };
 
 /// One vector: a timer, and events with what holds after each.
@@ -165,71 +166,34 @@ impl Expect {
     /// What `answer` gets wrong, a line each.
     #[must_use]
     pub fn misses(&self, answer: &Answer, tolerance_ns: u64) -> Vec<String> {
-        let near = |expected: u64, got: &BigRational| {
-            rounded(got).is_some_and(|got| got.abs_diff(expected) <= tolerance_ns)
-        };
-        let not_early = |expected: u64, got: u64| {
-            (got.checked_sub(expected)).is_some_and(|late| late <= tolerance_ns)
-        };
-        let both = |expected: Option<u64>, got: &Option<BigRational>| match (expected, got) {
-            (Some(expected), Some(got)) => near(expected, got),
-            (expected, got) => expected.is_none() && got.is_none(),
-        };
-        let due = |expected: Option<u64>, got: Option<u64>| match (expected, got) {
-            (Some(expected), Some(got)) => not_early(expected, got),
-            (expected, got) => expected == got,
-        };
-        let (expected, got) = (self, answer);
-        let fits = [
-            (
-                "outcome",
-                expected.outcome.is_none_or(|it| got.outcome == Some(it)),
-            ),
-            (
-                "probe",
-                expected.probe.as_ref().is_none_or(|it| got.probe == *it),
-            ),
-            (
-                "SRTT",
-                expected.srtt_ns.is_none_or(|it| both(it, &got.srtt)),
-            ),
-            (
-                "RTTVAR",
-                expected.rttvar_ns.is_none_or(|it| both(it, &got.rttvar)),
-            ),
-            (
-                "min_rtt",
-                expected.min_rtt_ns.is_none_or(|it| got.min_rtt_ns == it),
-            ),
-            (
-                "latest_rtt",
-                expected
-                    .latest_rtt_ns
-                    .is_none_or(|it| got.latest_rtt_ns == it),
-            ),
-            (
-                "pto_count",
-                expected.pto_count.is_none_or(|it| got.pto_count == it),
-            ),
-            (
-                "PTO of the handshake",
-                (expected.handshake_pto_ns).is_none_or(|it| not_early(it, got.handshake_pto_ns)),
-            ),
-            (
-                "PTO of Application Data",
-                (expected.application_pto_ns)
-                    .is_none_or(|it| not_early(it, got.application_pto_ns)),
-            ),
-            (
-                "deadline",
-                expected
-                    .deadline_ns
-                    .is_none_or(|it| due(it, got.deadline_ns)),
-            ),
-        ];
-        (fits.into_iter())
-            .filter(|(_, fits)| !fits)
-            .map(|(what, _)| format!("{what} of {got:?}"))
-            .collect()
+        let (near, not_early) = (both(near(tolerance_ns)), not_early(tolerance_ns));
+        let (handshake, application) = (answer.handshake_pto_ns, answer.application_pto_ns);
+        let mut misses = Misses::default();
+        misses.equal("outcome", self.outcome.map(Some), answer.outcome);
+        misses.equal("probe", self.probe.as_ref(), &answer.probe);
+        misses.fits("SRTT", self.srtt_ns, answer.srtt.as_ref(), &near);
+        misses.fits("RTTVAR", self.rttvar_ns, answer.rttvar.as_ref(), &near);
+        misses.equal("min_rtt", self.min_rtt_ns, answer.min_rtt_ns);
+        misses.equal("latest_rtt", self.latest_rtt_ns, answer.latest_rtt_ns);
+        misses.equal("pto_count", self.pto_count, answer.pto_count);
+        misses.fits(
+            "PTO of the handshake",
+            self.handshake_pto_ns,
+            handshake,
+            &not_early,
+        );
+        misses.fits(
+            "PTO of Application Data",
+            self.application_pto_ns,
+            application,
+            &not_early,
+        );
+        misses.fits(
+            "deadline",
+            self.deadline_ns,
+            answer.deadline_ns,
+            both(&not_early),
+        );
+        misses.into_lines()
     }
 }

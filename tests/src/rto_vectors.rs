@@ -8,12 +8,10 @@ use std::time::Duration;
 use num_rational::BigRational;
 use serde::Deserialize;
 
-use crate::settings::Settings;
+use crate::{settings::Settings, vectors::Step};
 
 pub use event::{Covers, Event};
-pub(crate) use event::{maybe_nanos, nanos};
 pub use expect::{Expect, LinuxExpect};
-pub(crate) use expect::{present, rounded};
 
 /// One vector: a configuration, and events with what holds after each.
 #[derive(Debug, Deserialize)]
@@ -27,7 +25,7 @@ pub struct Vector {
     /// Of a Linux kernel: what differs from one as it comes.
     pub linux: Option<LinuxSettings>,
     /// In order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Step<Event, Expect>>,
 }
 
 /// The settings of a Linux kernel.
@@ -36,16 +34,6 @@ pub struct Vector {
 pub struct LinuxSettings {
     /// Floor of the variance term.
     pub rto_min_ns: u64,
-}
-
-/// An event and its consequences.
-#[derive(Debug, Deserialize)]
-pub struct Step {
-    /// What happens.
-    #[serde(flatten)]
-    pub event: Event,
-    /// What holds after it.
-    pub expect: Expect,
 }
 
 /// What became of a sample.

@@ -11,6 +11,7 @@ use crate::{
     model::whole,
     rto_vectors::{Covers, Event, GaveUp, Limit, Reply, Subject, Verdict, View},
     settings::Settings,
+    time::to_ns,
 };
 
 /// Timer, estimator and sampler of `rto`, and whoever observes the timer.
@@ -185,7 +186,7 @@ pub fn gave_up(give_up: rto::GiveUp) -> GaveUp {
             rto::Limit::UserTimeout => Limit::UserTimeout,
         },
         retransmissions: give_up.retransmissions,
-        elapsed_ns: u64::try_from(give_up.elapsed.as_nanos()).expect("the clock has 64 bits"),
+        elapsed_ns: to_ns(give_up.elapsed),
     }
 }
 

@@ -25,3 +25,13 @@ pub const fn us(microseconds: u64) -> Duration {
 pub const fn ns(nanoseconds: u64) -> Duration {
     Duration::from_nanos(nanoseconds)
 }
+
+/// A span in nanoseconds, for what counts in 64 bits of them.
+///
+/// # Panics
+///
+/// With more than they hold.
+#[must_use]
+pub fn to_ns(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).expect("64 bits are enough")
+}

@@ -11,8 +11,8 @@ pub use model::Model;
 pub use subject::TransactionTimer;
 
 use crate::{
-    rto_vectors::{nanos, present},
-    vectors::Step,
+    misses::Misses,
+    vectors::{Step, nanos, present},
 };
 
 /// One vector: a timer, and events with what holds after each.
@@ -172,37 +172,14 @@ impl Expect {
     /// What `answer` gets wrong, a line each: everything here is exact.
     #[must_use]
     pub fn misses(&self, answer: &Answer) -> Vec<String> {
-        let (expected, got) = (self, answer);
-        let fits = [
-            ("expiry", expected.expiry.is_none_or(|it| got.expiry == it)),
-            (
-                "round trip",
-                expected.rtt_ns.is_none_or(|it| got.rtt_ns == it),
-            ),
-            (
-                "timeout",
-                expected.timeout_ns.is_none_or(|it| got.timeout_ns == it),
-            ),
-            (
-                "transmissions",
-                (expected.transmissions).is_none_or(|it| got.transmissions == it),
-            ),
-            (
-                "deadline",
-                expected.deadline_ns.is_none_or(|it| got.deadline_ns == it),
-            ),
-            (
-                "sends",
-                (expected.sends_ns.as_ref()).is_none_or(|it| got.sends_ns == *it),
-            ),
-            (
-                "failure",
-                expected.fails_ns.is_none_or(|it| got.fails_ns == it),
-            ),
-        ];
-        (fits.into_iter())
-            .filter(|(_, fits)| !fits)
-            .map(|(what, _)| format!("{what} of {got:?}"))
-            .collect()
+        let mut misses = Misses::default();
+        misses.equal("expiry", self.expiry, answer.expiry);
+        misses.equal("round trip", self.rtt_ns, answer.rtt_ns);
+        misses.equal("timeout", self.timeout_ns, answer.timeout_ns);
+        misses.equal("transmissions", self.transmissions, answer.transmissions);
+        misses.equal("deadline", self.deadline_ns, answer.deadline_ns);
+        misses.equal("sends", self.sends_ns.as_ref(), &answer.sends_ns);
+        misses.equal("failure", self.fails_ns, answer.fails_ns);
+        misses.into_lines()
     }
 }

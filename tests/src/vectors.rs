@@ -1,8 +1,8 @@
 //! The vector files: where they lie, and how a test reads one.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 /// Each vector file, and the rule list in `spec/` that its rules are from.
 const DOCUMENTS: [(&str, &str); 5] = [
@@ -69,6 +69,25 @@ fn parse<V: DeserializeOwned>(name: &str, text: &str) -> Vec<V> {
     };
     assert_eq!(file.header, expected, "{name}");
     file.vectors
+}
+
+/// A field that is a span or an instant.
+pub(crate) fn nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_nanos)
+}
+
+/// The same, if it is there.
+pub(crate) fn maybe_nanos<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    nanos(deserializer).map(Some)
+}
+
+/// Tells `null` from an absent field, which takes the default.
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]

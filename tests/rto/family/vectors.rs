@@ -1,11 +1,11 @@
 //! Runs the vectors of `vectors/family.json` against `rto` and against the models.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Debug};
 
 use conformance::{
     quic::{self, ProbeTimer},
     transaction::{self, Preset, TransactionTimer},
-    vectors::load,
+    vectors::{Step, load},
 };
 use serde::Deserialize;
 
@@ -27,33 +27,36 @@ fn vectors() -> Vec<Vector> {
     load("family.json")
 }
 
-/// Every miss of every step.
-fn quic_misses(
-    vector: &quic::Vector,
-    mut apply: impl FnMut(&quic::Event) -> quic::Answer,
+/// Every miss of every step, given what an event does and what its answer misses.
+fn misses<Event, Expect: Debug, Answer>(
+    steps: &[Step<Event, Expect>],
+    mut apply: impl FnMut(&Event) -> Answer,
+    missed: impl Fn(&Expect, &Answer) -> Vec<String>,
 ) -> Vec<String> {
     let mut misses = Vec::new();
-    for (index, step) in vector.steps.iter().enumerate() {
+    for (index, step) in steps.iter().enumerate() {
         let answer = apply(&step.event);
-        for miss in step.expect.misses(&answer, vector.tolerance_ns) {
+        for miss in missed(&step.expect, &answer) {
             misses.push(format!("step {index}: {miss}, expected {:?}", step.expect));
         }
     }
     misses
 }
 
+fn quic_misses(
+    vector: &quic::Vector,
+    apply: impl FnMut(&quic::Event) -> quic::Answer,
+) -> Vec<String> {
+    misses(&vector.steps, apply, |expect, answer| {
+        expect.misses(answer, vector.tolerance_ns)
+    })
+}
+
 fn transaction_misses(
     vector: &transaction::Vector,
-    mut apply: impl FnMut(&transaction::Event) -> transaction::Answer,
+    apply: impl FnMut(&transaction::Event) -> transaction::Answer,
 ) -> Vec<String> {
-    let mut misses = Vec::new();
-    for (index, step) in vector.steps.iter().enumerate() {
-        let answer = apply(&step.event);
-        for miss in step.expect.misses(&answer) {
-            misses.push(format!("step {index}: {miss}, expected {:?}", step.expect));
-        }
-    }
-    misses
+    misses(&vector.steps, apply, transaction::Expect::misses)
 }
 
 /// A machine of the crate.

@@ -11,6 +11,7 @@ use super::{Answer, Event, Pause, Probe, Role, Space};
 use crate::{
     model::whole,
     subject::{progress_of, verdict},
+    time::to_ns,
 };
 
 /// The timer of the crate.
@@ -77,22 +78,18 @@ impl ProbeTimer {
             }),
             srtt: estimator.srtt().map(|srtt| whole(srtt.as_nanos())),
             rttvar: estimator.rttvar().map(|rttvar| whole(rttvar.as_nanos())),
-            min_rtt_ns: timer.min_rtt().map(narrow),
-            latest_rtt_ns: timer.latest_rtt().map(narrow),
+            min_rtt_ns: timer.min_rtt().map(to_ns),
+            latest_rtt_ns: timer.latest_rtt().map(to_ns),
             pto_count: timer.pto_count(),
-            handshake_pto_ns: narrow(timer.pto(handshake)),
-            application_pto_ns: narrow(timer.pto(application)),
-            deadline_ns: timer.poll_timeout().map(narrow),
+            handshake_pto_ns: to_ns(timer.pto(handshake)),
+            application_pto_ns: to_ns(timer.pto(application)),
+            deadline_ns: timer.poll_timeout().map(to_ns),
         }
     }
 }
 
 fn fresh() -> Estimator {
     Estimator::new(Config::RFC9002).expect("the preset is legal")
-}
-
-fn narrow(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).expect("the crate counts in 64 bits")
 }
 
 const fn theirs(space: Space) -> quic::Space {

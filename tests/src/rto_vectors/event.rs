@@ -2,7 +2,9 @@
 
 use std::{num::NonZeroU16, time::Duration};
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+
+use crate::vectors::{maybe_nanos, nanos};
 
 /// Something that happens to an estimator, a timer or a sampler.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -133,16 +135,6 @@ impl Event {
         let expected = one();
         Self::Sample { rtt, expected }
     }
-}
-
-pub(crate) fn nanos<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_nanos)
-}
-
-pub(crate) fn maybe_nanos<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Duration>, D::Error> {
-    nanos(deserializer).map(Some)
 }
 
 const fn once() -> u32 {

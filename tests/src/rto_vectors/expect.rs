@@ -1,13 +1,14 @@
 //! What holds after an event, and how answers are held to it.
 
-use std::{fmt::Debug, time::Duration};
+use std::time::Duration;
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use num_traits::Signed;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::{GaveUp, Reply, Verdict, View};
+use crate::{
+    misses::{Misses, both, near, not_early},
+    vectors::present,
+};
 
 /// What holds after an event; the outer `None` is not checked.
 #[derive(Debug, Default, Deserialize)]
@@ -46,45 +47,6 @@ impl Expect {
     /// What `reply` and `view` get wrong, a line each.
     #[must_use]
     pub fn misses(&self, reply: &Reply, view: &View, tolerance_ns: u64) -> Vec<String> {
-        let mut misses = Misses(Vec::new());
-        self.check_view(view, tolerance_ns, &mut misses);
-        self.check_reply(reply, &mut misses);
-        misses.0
-    }
-
-    fn check_view(&self, view: &View, tolerance_ns: u64, misses: &mut Misses) {
-        let near = |expected: Option<u64>, got: &Option<BigRational>| match (expected, got) {
-            (Some(expected), Some(got)) => {
-                rounded(got).is_some_and(|got| got.abs_diff(expected) <= tolerance_ns)
-            }
-            (expected, got) => expected.is_none() && got.is_none(),
-        };
-        let not_early = |expected: u64, got: u128| {
-            got.checked_sub(expected.into())
-                .is_some_and(|late| late <= tolerance_ns.into())
-        };
-        if let Some(expected) = self.srtt_ns {
-            misses.note("SRTT", near(expected, &view.srtt), &view.srtt);
-        }
-        if let Some(expected) = self.rttvar_ns {
-            misses.note("RTTVAR", near(expected, &view.rttvar), &view.rttvar);
-        }
-        if let Some(expected) = self.rto_ns {
-            misses.note("RTO", not_early(expected, view.rto_ns), view.rto_ns);
-        }
-        if let Some(expected) = self.backoffs {
-            misses.note("back-offs", expected == view.backoffs, view.backoffs);
-        }
-        if let Some(expected) = self.deadline_ns {
-            let fits = match (expected, view.deadline_ns) {
-                (Some(expected), Some(got)) => not_early(expected, got),
-                (expected, got) => expected.is_none() && got.is_none(),
-            };
-            misses.note("deadline", fits, view.deadline_ns);
-        }
-    }
-
-    fn check_reply(&self, reply: &Reply, misses: &mut Misses) {
         let Reply {
             outcome,
             expired,
@@ -92,45 +54,20 @@ impl Expect {
             gave_up,
             sample,
         } = *reply;
-        if self.outcome.is_some() {
-            misses.note("outcome", outcome == self.outcome, outcome);
-        }
-        if let Some(expected) = self.expired {
-            misses.note("expired", expired == expected, expired);
-        }
-        if let Some(expected) = self.r1 {
-            misses.note("R1", r1 == expected, r1);
-        }
-        if let Some(expected) = self.gave_up {
-            misses.note("giving up", gave_up == expected, gave_up);
-        }
-        if let Some(expected) = self.sample_ns {
-            let fits = sample == expected.map(Duration::from_nanos);
-            misses.note("sample", fits, sample);
-        }
+        let near = both(near(tolerance_ns));
+        let mut misses = Misses::default();
+        misses.fits("SRTT", self.srtt_ns, view.srtt.as_ref(), &near);
+        misses.fits("RTTVAR", self.rttvar_ns, view.rttvar.as_ref(), &near);
+        misses.fits("RTO", self.rto_ns, view.rto_ns, not_early(tolerance_ns));
+        misses.equal("back-offs", self.backoffs, view.backoffs);
+        let not_early = both(not_early(tolerance_ns));
+        misses.fits("deadline", self.deadline_ns, view.deadline_ns, not_early);
+        misses.equal("outcome", self.outcome.map(Some), outcome);
+        misses.equal("expired", self.expired, expired);
+        misses.equal("R1", self.r1, r1);
+        misses.equal("giving up", self.gave_up, gave_up);
+        let sample_stated = (self.sample_ns).map(|sample| sample.map(Duration::from_nanos));
+        misses.equal("sample", sample_stated, sample);
+        misses.into_lines()
     }
-}
-
-struct Misses(Vec<String>);
-
-impl Misses {
-    fn note(&mut self, what: &str, fits: bool, got: impl Debug) {
-        if !fits {
-            self.0.push(format!("{what} is {got:?}"));
-        }
-    }
-}
-
-/// To the nearest integer, halves up.
-pub(crate) fn rounded(value: &BigRational) -> Option<u64> {
-    debug_assert!(!value.is_negative());
-    let half = BigRational::new(BigInt::from(1), BigInt::from(2));
-    (value + half).floor().to_integer().try_into().ok()
-}
-
-/// Tells `null` from an absent field, which takes the default.
-pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }

@@ -10,7 +10,7 @@ use rto::transaction::{
 };
 
 use super::{Answer, Event, Expiry, FORESEEN, Next, Preset, Settings};
-use crate::time::ns;
+use crate::time::{ns, to_ns};
 
 /// The timer of the crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +52,14 @@ impl TransactionTimer {
                 Timeout::Retransmit(_) => Expiry::Retransmit,
                 Timeout::Failed(_) => Expiry::Failed,
             }),
-            rtt_ns: sample.and_then(|sample| sample.rtt().ok()).map(narrow),
-            timeout_ns: narrow(timer.timeout()),
+            rtt_ns: sample.and_then(|sample| sample.rtt().ok()).map(to_ns),
+            timeout_ns: to_ns(timer.timeout()),
             transmissions: timer.transmissions(),
-            deadline_ns: timer.poll_timeout().map(narrow),
-            sends_ns: schedule.sends().take(FORESEEN).map(narrow).collect(),
-            fails_ns: schedule.fails_after().map(narrow),
+            deadline_ns: timer.poll_timeout().map(to_ns),
+            sends_ns: schedule.sends().take(FORESEEN).map(to_ns).collect(),
+            fails_ns: schedule.fails_after().map(to_ns),
         }
     }
-}
-
-fn narrow(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).expect("the crate counts in 64 bits")
 }
 
 impl From<Preset> for Config {
