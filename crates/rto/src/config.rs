@@ -87,7 +87,8 @@ pub enum PostSyn {
 pub enum Collapse {
     /// Only a valid sample, as RFC 6298 has it (5-N1).
     OnSample,
-    /// Any ACK of new data, as RFC 9002 section 6.2.1 has it.
+    /// Any ACK of new data, as RFC 9002 section 6.2.1 has it; but only a sample once the estimate
+    /// was cleared (D9).
     OnAnyAck,
 }
 

@@ -25,7 +25,8 @@ impl Config {
                 .then_some(Deviation::SmallVariance(self.granularity)),
             (self.collapse == Collapse::OnAnyAck).then_some(Deviation::CollapseOnAnyAck),
             (self.clear_after == NonZeroU32::new(1)).then_some(Deviation::ClearAfterOne),
-            (self.post_syn == PostSyn::Keep).then_some(Deviation::PostSynKeep),
+            (self.post_syn == PostSyn::Keep || self.max_rto < SECOND.saturating_mul(3))
+                .then_some(Deviation::PostSyn),
         ]
         .into_iter()
         .flatten()
@@ -56,8 +57,8 @@ pub enum Deviation {
     CollapseOnAnyAck,
     /// The estimate is cleared after a single back-off, not several (5-N2).
     ClearAfterOne,
-    /// A handshake that timed out leaves the RTO as it is (5.7-1).
-    PostSynKeep,
+    /// After a handshake that timed out the RTO stays as it is, or its cap is below 3 s (5.7-1).
+    PostSyn,
 }
 
 impl Deviation {
@@ -74,7 +75,7 @@ impl Deviation {
             Self::SmallVariance(_) => "4-2",
             Self::CollapseOnAnyAck => "5-N1",
             Self::ClearAfterOne => "5-N2",
-            Self::PostSynKeep => "5.7-1",
+            Self::PostSyn => "5.7-1",
         }
     }
 }
@@ -93,7 +94,7 @@ impl fmt::Display for Deviation {
             Self::SmallVariance(g) => write!(f, "variance terms below {g:?} are not raised to it"),
             Self::CollapseOnAnyAck => f.write_str("a back-off ends without a sample"),
             Self::ClearAfterOne => f.write_str("a single back-off clears the estimate"),
-            Self::PostSynKeep => f.write_str("a lost handshake does not raise the RTO to 3 s"),
+            Self::PostSyn => f.write_str("a lost handshake does not raise the RTO to 3 s"),
         }
     }
 }
@@ -146,6 +147,20 @@ mod tests {
                     .starts_with(&std::format!("({})", deviation.rule()))
             );
         }
+    }
+
+    #[test]
+    fn a_cap_below_three_seconds_leaves_no_room_for_them() {
+        let rules = |max_rto| {
+            let config = Config {
+                max_rto,
+                ..Config::RFC6298
+            };
+            let rules: Vec<_> = config.deviations().map(|broken| broken.rule()).collect();
+            rules
+        };
+        assert_eq!(rules(ms(3_000)), ["2.5-1"]);
+        assert_eq!(rules(ms(2_999)), ["2.5-1", "5.7-1"]);
     }
 
     #[test]

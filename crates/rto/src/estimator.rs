@@ -231,9 +231,10 @@ impl Estimator {
         }
     }
 
-    /// New data was acknowledged, perhaps without a sample (D16).
+    /// New data was acknowledged, perhaps without a sample (D16). After clearing only a sample
+    /// helps (D9).
     pub(crate) fn acknowledge(&mut self) {
-        if self.params.collapse == Collapse::OnAnyAck {
+        if self.params.collapse == Collapse::OnAnyAck && !self.was_cleared() {
             self.recompute();
         }
     }
@@ -326,7 +327,7 @@ impl Estimator {
     pub(crate) fn computed_rto_ns(&self) -> u64 {
         match self.state.estimate {
             Estimate::None => self.params.initial_ns,
-            Estimate::Cleared => self.rto_ns(), // (D9)
+            Estimate::Cleared => self.state.base_ns,
             Estimate::Taken | Estimate::Usual => self.bounded(self.raw_rto_ns()),
         }
     }

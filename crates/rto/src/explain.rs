@@ -2,7 +2,11 @@
 
 use core::{fmt, time::Duration};
 
-use crate::{Estimator, Observer, RetransmitTimer, clock::nanos, config::Params};
+use crate::{
+    Estimator, Observer, RetransmitTimer,
+    clock::{NEVER, nanos},
+    config::Params,
+};
 
 impl Estimator {
     /// The RTO and its reasons in one line:
@@ -15,23 +19,14 @@ impl Estimator {
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rto, base) = (nanos(self.rto()), nanos(self.base_rto()));
-        write!(f, "RTO {}", Seconds(rto))?;
-        let doubled =
-            (1_u64.checked_shl(self.backoffs())).and_then(|n| Some((n, base.checked_mul(n)?)));
-        if self.was_cleared() {
-            f.write_str(" kept since the estimate was cleared")?;
-        } else if base != self.computed_rto_ns() {
-            f.write_str(" since the handshake timed out")?;
-        } else if let Some((factor, product)) = doubled
-            && product == rto
-        {
-            f.write_str(" = ")?;
-            if factor > 1 {
+        write!(f, "RTO {} = ", Seconds(rto))?;
+        match factor(base, self.backoffs(), rto) {
+            None => f.write_str("cap")?,
+            Some(1) => self.describe_base(f, base, false)?,
+            Some(factor) => {
                 write!(f, "{factor} x ")?;
+                self.describe_base(f, base, true)?;
             }
-            self.describe_base(f, base, factor > 1)?;
-        } else {
-            f.write_str(" = cap")?;
         }
         match self.backoffs() {
             0 => Ok(()),
@@ -48,8 +43,16 @@ impl Estimator {
         factored: bool,
     ) -> fmt::Result {
         let Params { min_ns, max_ns, .. } = self.params;
+        if base != self.computed_rto_ns() {
+            return write!(f, "{} after a lost handshake", Seconds(base));
+        }
         let (Some(srtt), Some(rttvar)) = (self.srtt(), self.rttvar()) else {
-            return write!(f, "{} initial", Seconds(base));
+            let what = if self.was_cleared() {
+                "of a cleared estimate"
+            } else {
+                "initial"
+            };
+            return write!(f, "{} {what}", Seconds(base));
         };
         let sum = fmt::from_fn(|f| {
             write!(f, "SRTT {} + ", Millis(nanos(srtt)))?;
@@ -77,11 +80,16 @@ impl<O: Observer> RetransmitTimer<O> {
     #[must_use]
     pub fn explain(&self, now: Duration) -> impl fmt::Display + use<O> {
         let (estimator, deadline) = (*self.estimator(), self.poll_timeout());
+        let clamped = self.is_clamped();
         fmt::from_fn(move |f| {
             estimator.describe(f)?;
-            match deadline {
-                Some(deadline) => write!(f, ", {}", Left(nanos(deadline.saturating_sub(now)))),
-                None => f.write_str(", stopped"),
+            let Some(deadline) = deadline else {
+                return f.write_str(", stopped");
+            };
+            let left = Left::until(nanos(deadline), now);
+            match clamped {
+                true => write!(f, ", user timeout {left}"), // (T9)
+                false => write!(f, ", {left}"),
             }
         })
     }
@@ -91,16 +99,29 @@ impl<O: Observer> RetransmitTimer<O> {
 pub(crate) struct Seconds(pub(crate) u64);
 /// Nanoseconds shown in milliseconds.
 pub(crate) struct Millis(pub(crate) u64);
-/// Nanoseconds left until a deadline.
-pub(crate) struct Left(pub(crate) u64);
+/// Nanoseconds left until a deadline, if it ever comes.
+pub(crate) struct Left(Option<u64>);
+
+impl Left {
+    pub(crate) fn until(deadline_ns: u64, now: Duration) -> Self {
+        Self((deadline_ns != NEVER).then(|| deadline_ns.saturating_sub(nanos(now))))
+    }
+}
 
 impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            0 => f.write_str("due"),
-            left => write!(f, "expires in {}", Seconds(left)),
+            None => f.write_str("never expires"),
+            Some(0) => f.write_str("due"),
+            Some(left) => write!(f, "expires in {}", Seconds(left)),
         }
     }
+}
+
+/// 2^`doublings`, unless the cap made something else of `base_ns` than that many times it.
+pub(crate) fn factor(base_ns: u64, doublings: u32, result_ns: u64) -> Option<u64> {
+    let factor = 1_u64.checked_shl(doublings)?;
+    (base_ns.checked_mul(factor) == Some(result_ns)).then_some(factor)
 }
 
 impl fmt::Display for Seconds {
@@ -229,8 +250,9 @@ mod tests {
                 clear,
                 &[600_000],
                 3,
-                "RTO 14.4 s kept since the estimate was cleared, backed off 3 times",
+                "RTO 14.4 s = 8 x 1.8 s of a cleared estimate, backed off 3 times",
             ),
+            (clear, &[600_000], 9, "RTO 60 s = cap, backed off 9 times"),
         ] {
             assert_eq!(explained(config, samples, backoffs), text);
         }
@@ -245,8 +267,47 @@ mod tests {
         timer.handle_data_phase(ms(1_100));
         assert_eq!(
             timer.explain(ms(1_100)).to_string(),
-            "RTO 3 s since the handshake timed out, stopped",
+            "RTO 3 s = 3 s after a lost handshake, stopped",
         );
+        timer.handle_sent(ms(1_100));
+        assert!(timer.handle_timeout(ms(4_100)).is_some());
+        assert_eq!(
+            timer.explain(ms(4_100)).to_string(),
+            "RTO 6 s = 2 x 3 s after a lost handshake, backed off once, expires in 6 s",
+        );
+        while timer.estimator().backoffs() < 6 {
+            let at = timer.poll_timeout().expect("it runs");
+            assert!(timer.handle_timeout(at).is_some());
+        }
+        let text = timer.estimator().explain().to_string();
+        assert_eq!(text, "RTO 60 s = cap, backed off 6 times");
+    }
+
+    #[test]
+    fn a_user_timeout_that_comes_first_is_named() {
+        let limits = crate::Limits {
+            user_timeout: Some(ms(2_500)),
+            ..crate::Limits::NONE
+        };
+        let timer = RetransmitTimer::new(Estimator::new(Config::RFC6298).unwrap());
+        let mut timer = timer.with_limits(limits);
+        timer.handle_sent(ms(0));
+        let left = |timer: &RetransmitTimer, now| {
+            let text = timer.explain(ms(now)).to_string();
+            text.rsplit_once(", ").unwrap().1.to_string()
+        };
+        assert_eq!(left(&timer, 0), "expires in 1 s");
+        assert!(timer.handle_timeout(ms(1_000)).is_some());
+        assert_eq!(left(&timer, 1_000), "user timeout expires in 1.5 s");
+        assert_eq!(left(&timer, 2_500), "user timeout due");
+    }
+
+    #[test]
+    fn a_deadline_past_the_end_of_the_clock_is_never_due() {
+        let mut timer = RetransmitTimer::new(Estimator::new(Config::RFC6298).unwrap());
+        timer.handle_sent(Duration::MAX);
+        let text = timer.explain(Duration::MAX).to_string();
+        assert_eq!(text, "RTO 1 s = 1 s initial, never expires");
     }
 
     #[test]

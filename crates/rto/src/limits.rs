@@ -104,10 +104,15 @@ impl Limits {
 
     /// A deadline, kept from lying beyond the user timeout (T9).
     #[inline]
-    pub(crate) fn clamp(&self, deadline_ns: u64, since_ns: u64) -> u64 {
-        match self.user_timeout {
-            None => deadline_ns,
-            Some(timeout) => deadline_ns.min(since_ns.saturating_add(nanos(timeout))),
+    pub(crate) const fn clamp(&self, deadline_ns: u64, since_ns: u64) -> u64 {
+        let Some(timeout) = self.user_timeout else {
+            return deadline_ns;
+        };
+        let timeout_ns = since_ns.saturating_add(nanos(timeout));
+        if timeout_ns < deadline_ns {
+            timeout_ns
+        } else {
+            deadline_ns
         }
     }
 }

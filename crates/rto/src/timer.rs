@@ -47,8 +47,8 @@ pub struct RetransmitTimer<O = ()> {
 /// What changes beside the estimator, in 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
-    /// Meaningful while the timer runs.
-    deadline_ns: u64,
+    /// When the RTO is over, meaningful while the timer runs; the user timeout may come before it.
+    rto_over_ns: u64,
     /// When the data outstanding was first sent, as far as is known; from here R1, R2 and the
     /// user timeout count. [`NEVER`] while nothing is outstanding.
     since_ns: u64,
@@ -107,7 +107,7 @@ impl RetransmitTimer {
     #[must_use]
     pub const fn new(estimator: Estimator) -> Self {
         let state = State {
-            deadline_ns: NEVER,
+            rto_over_ns: NEVER,
             since_ns: NEVER,
             retransmissions: 0,
             running: false,
@@ -124,8 +124,8 @@ impl RetransmitTimer {
 }
 
 impl<O: Observer> RetransmitTimer<O> {
-    /// The same timer with limits, in place of [`Limits::NONE`]. If it runs, a user timeout
-    /// bounds it from the next start on (D18).
+    /// The same timer with other limits, in place of [`Limits::NONE`]. If it runs, they hold for it
+    /// at once: RFC 5482 lets the peer change the user timeout of a connection (T9).
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
@@ -160,11 +160,20 @@ impl<O: Observer> RetransmitTimer<O> {
         self.tell(now, |deadline| Event::Armed { deadline });
     }
 
-    /// The deadline is an RTO from an instant, or the user timeout.
     #[inline]
-    fn set_deadline(&mut self, from_ns: u64) {
-        let deadline_ns = from_ns.saturating_add(self.estimator.rto_ns());
-        self.state.deadline_ns = (self.limits).clamp(deadline_ns, self.state.since_ns);
+    const fn set_deadline(&mut self, from_ns: u64) {
+        self.state.rto_over_ns = from_ns.saturating_add(self.estimator.rto_ns());
+    }
+
+    /// The deadline is an RTO from an instant, or the user timeout (T9).
+    #[inline]
+    const fn deadline_ns(&self) -> u64 {
+        (self.limits).clamp(self.state.rto_over_ns, self.state.since_ns)
+    }
+
+    /// Whether the user timeout comes before the RTO is over.
+    pub(crate) const fn is_clamped(&self) -> bool {
+        self.deadline_ns() < self.state.rto_over_ns
     }
 
     /// A SYN, or whatever opens the connection, was sent: as [`handle_sent`], and its
@@ -218,7 +227,7 @@ impl<O: Observer> RetransmitTimer<O> {
         self.begin_count(from_ns);
         let was_running = core::mem::replace(&mut self.state.running, true);
         self.set_deadline(from_ns);
-        if self.state.deadline_ns <= nanos(now) {
+        if self.state.rto_over_ns <= nanos(now) {
             self.set_deadline(nanos(now));
         }
         self.tell(now, |deadline| match was_running {
@@ -326,9 +335,8 @@ impl<O: Observer> RetransmitTimer<O> {
     /// nothing. A late call is one expiry. A deadline 584 years after the clock's zero never comes.
     #[must_use]
     pub fn handle_timeout(&mut self, now: Duration) -> Option<Timeout> {
-        let now_ns = nanos(now);
+        let (now_ns, deadline_ns) = (nanos(now), self.deadline_ns());
         let State {
-            deadline_ns,
             since_ns,
             retransmissions,
             running,
@@ -385,7 +393,7 @@ impl<O: Observer> RetransmitTimer<O> {
     #[inline]
     pub const fn poll_timeout(&self) -> Option<Duration> {
         if self.state.running {
-            Some(Duration::from_nanos(self.state.deadline_ns))
+            Some(Duration::from_nanos(self.deadline_ns()))
         } else {
             None
         }

@@ -129,9 +129,7 @@ impl TransactionTimer {
             return;
         }
         let now_ns = nanos(now);
-        if self.is_stale(now_ns) {
-            self.timeout_ns = nanos(self.config.initial_timeout); // (P37, P43)
-        }
+        self.timeout_ns = self.timeout_at(now_ns);
         let course = Course::begin(&self.config, self.timeout_ns, draw);
         self.waiting = Some(Waiting {
             sent_ns: now_ns,
@@ -139,6 +137,15 @@ impl TransactionTimer {
             course,
             repeated: false,
         });
+    }
+
+    /// What a message sent at this instant begins with, if none waits.
+    fn timeout_at(&self, now_ns: u64) -> u64 {
+        if self.is_stale(now_ns) {
+            nanos(self.config.initial_timeout) // (P37, P43)
+        } else {
+            self.timeout_ns
+        }
     }
 
     fn is_stale(&self, now_ns: u64) -> bool {
@@ -299,15 +306,15 @@ impl TransactionTimer {
         let timer = *self;
         fmt::from_fn(move |f| {
             let Some(waiting) = timer.waiting else {
-                let timeout = Seconds(timer.timeout_ns);
+                let timeout = Seconds(timer.timeout_at(nanos(now)));
                 return write!(f, "nothing waits, the next message begins with {timeout}");
             };
             write!(f, "transmission {}", waiting.course.transmissions())?;
             if let Some(most) = timer.config.transmissions {
                 write!(f, " of {most}")?;
             }
-            let left_ns = waiting.deadline_ns.saturating_sub(nanos(now));
-            let (wait, left) = (Seconds(waiting.course.wait_ns()), Left(left_ns));
+            let wait = Seconds(waiting.course.wait_ns());
+            let left = Left::until(waiting.deadline_ns, now);
             write!(f, " waits {wait}, {left}")
         })
     }

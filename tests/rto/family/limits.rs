@@ -160,6 +160,32 @@ fn rule_family_t9_the_user_timeout_clamps_the_timer_and_not_the_rto() {
     assert_eq!(timer.estimator().rto(), ms(2_000)); // as without it
 }
 
+/// (T9) A user timeout that changes holds at once, also for a running timer: one that is lifted
+/// leaves no deadline behind that would come before the RTO is over (5-1).
+#[test]
+fn rule_family_t9_a_changed_user_timeout_holds_at_once() {
+    let limits = |timeout: u64| Limits {
+        user_timeout: Some(ms(timeout)),
+        ..Limits::NONE
+    };
+    let timer = expired(limited(limits(2_500)), &[1_000]);
+    for (changed, deadline) in [
+        (Limits::NONE, 3_000),
+        (limits(10_000), 3_000),
+        (limits(2_200), 2_200),
+        (limits(500), 500), // long over
+    ] {
+        assert_eq!(timer.poll_timeout(), Some(ms(2_500)));
+        let mut timer = timer.with_limits(changed);
+        assert_eq!(timer.poll_timeout(), Some(ms(deadline)), "{changed:?}");
+        let timeout = timer.handle_timeout(ms(2_500));
+        match deadline {
+            3_000 => assert_eq!(timeout, None, "{changed:?}"),
+            _ => assert!(matches!(timeout, Some(Timeout::GiveUp(_))), "{timeout:?}"),
+        }
+    }
+}
+
 /// (T10) The preview is what the timer then does.
 #[test]
 fn rule_family_t10_the_schedule_is_known_beforehand() {

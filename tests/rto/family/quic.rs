@@ -524,4 +524,17 @@ fn the_explanation_names_space_reason_and_time_left() {
         line(&capped, 999),
         "PTO 1500 ms for Handshake = cap, expires in 1.5 s"
     );
+    // A cap that is a multiple of the timeout is a cap all the same.
+    let threefold = Config {
+        max_rto: ms(3 * 999),
+        ..Config::RFC9002
+    };
+    let mut capped = ProbeTimer::server(fed(threefold, &[]));
+    capped.handle_sent(ms(0), HANDSHAKE);
+    expire(&mut capped, 999);
+    expire(&mut capped, 3 * 999);
+    assert_eq!(
+        line(&capped, 3 * 999),
+        "PTO 2997 ms for Handshake = cap, expires in 3 s"
+    );
 }

@@ -544,6 +544,17 @@ fn the_explanation_counts_transmissions() {
         line(&stun, 700),
         "nothing waits, the next message begins with 0.5 s"
     );
-    let dtls = sent(Config::RFC6347, 0);
+    let mut dtls = sent(Config::RFC6347, 0);
     assert_eq!(line(&dtls, 0), "transmission 1 waits 1 s, expires in 1 s");
+    retransmit(&mut dtls, 1_000);
+    dtls.stop(ms(1_000));
+    // The doubled timeout lasts for less than ten times as long (P43).
+    for (at, begins_with) in [(20_999, "2 s"), (21_000, "1 s")] {
+        let expected = format!("nothing waits, the next message begins with {begins_with}");
+        assert_eq!(line(&dtls, at), expected);
+        let mut next = dtls;
+        next.handle_sent(ms(at), 0);
+        let waits = format!("transmission 1 waits {begins_with}, expires in {begins_with}");
+        assert_eq!(line(&next, at), waits);
+    }
 }

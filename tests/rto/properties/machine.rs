@@ -48,7 +48,7 @@ fn follow(timer: &mut Timer, event: &Event, before: &View, after: &View, reply: 
 }
 
 /// The back-offs that must be left after an event that asked to retransmit or not; `None`
-/// where the handshake decides.
+/// where the handshake decides, or whether the estimate was cleared (D9).
 fn backoffs_left(settings: &Settings, event: &Event, before: &View, reply: &Reply) -> Option<u32> {
     let collapses = settings.collapse == CollapseOn::OnAnyAck;
     match *event {
@@ -56,8 +56,11 @@ fn backoffs_left(settings: &Settings, event: &Event, before: &View, reply: &Repl
         Event::DataPhase { .. } => None,
         Event::SpuriousTimeout { .. } => Some(0),
         Event::Unreachable { .. } => Some(before.backoffs.saturating_sub(1)),
-        Event::Acked { progress, .. } if progress != Covers::None && collapses => Some(0),
         _ if matches!(reply.outcome, Some(Verdict::First | Verdict::Accepted)) => Some(0),
+        Event::Acked { progress, .. } if progress != Covers::None && collapses => {
+            let may_be_cleared = before.srtt.is_none() && settings.clear_after.is_some();
+            (!may_be_cleared).then_some(0)
+        }
         _ => Some(before.backoffs),
     }
 }

@@ -1,5 +1,7 @@
 //! Our decisions about the timer, and about which ACK gives a sample.
 
+use std::num::NonZeroU32;
+
 use rto::{Collapse, Config, Progress, Rejection, Sampler};
 
 use super::*;
@@ -98,6 +100,23 @@ fn rule_rfc6298_d16_the_collapse_policy_is_named() {
             assert_eq!(timer.poll_timeout(), Some(at + ms(rto)), "{collapse:?}");
         }
     }
+    // After clearing only a sample helps (D9), and an ACK takes no doubling for the base.
+    let cleared = Config {
+        collapse: Collapse::OnAnyAck,
+        clear_after: NonZeroU32::new(2),
+        ..BARE
+    };
+    let mut timer = timer(cleared, &[100]);
+    timer.handle_sent(ms(0));
+    expire(&mut timer, ms(300));
+    expire(&mut timer, ms(900));
+    timer.handle_acked(ms(1_000), Progress::Some, None);
+    assert_eq!(
+        (rto_of(&timer), timer.estimator().backoffs()),
+        (ms(1_200), 2)
+    );
+    assert_eq!(timer.estimator().base_rto(), ms(300));
+
     let config = Config {
         collapse: Collapse::OnAnyAck,
         ..Config::RFC6298

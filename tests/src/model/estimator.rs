@@ -101,7 +101,6 @@ impl Estimator {
                 let raw = u128::try_from(raw).expect("no term is negative");
                 self.capped(raw.max(self.settings.min_rto_ns.into()))
             }
-            None if self.cleared => self.rto_ns(), // (D9)
             None => self.settings.initial_rto_ns.into(),
         }
     }
@@ -170,9 +169,10 @@ impl Estimator {
         self.backoffs = self.backoffs.saturating_sub(times);
     }
 
-    /// New data was acknowledged (D16).
+    /// New data was acknowledged (D16), which tells nothing where the estimate was cleared (D9).
     pub(super) fn acknowledged(&mut self) {
-        if self.settings.collapse == CollapseOn::OnAnyAck {
+        let waits = self.cleared && self.estimate.is_none();
+        if self.settings.collapse == CollapseOn::OnAnyAck && !waits {
             self.recompute();
         }
     }

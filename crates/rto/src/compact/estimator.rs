@@ -121,9 +121,10 @@ impl Estimator {
         }
     }
 
-    /// New data was acknowledged, perhaps without a sample (D16).
+    /// New data was acknowledged, perhaps without a sample (D16). After clearing only a sample
+    /// helps (D9).
     pub(super) fn acknowledge(&mut self, params: &Params) {
-        if params.collapse == Collapse::OnAnyAck {
+        if params.collapse == Collapse::OnAnyAck && self.estimate != Estimate::Cleared {
             self.recompute(params);
         }
     }

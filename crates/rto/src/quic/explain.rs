@@ -5,7 +5,7 @@ use core::{fmt, time::Duration};
 use super::{Flight, ProbeTimer, Space};
 use crate::{
     clock::nanos,
-    explain::{Left, Millis},
+    explain::{Left, Millis, factor},
 };
 
 impl ProbeTimer {
@@ -37,8 +37,7 @@ impl ProbeTimer {
         if self.deadline_ns(space).is_none() {
             f.write_str(", nothing is in flight")?;
         }
-        let left_ns = deadline_ns.saturating_sub(nanos(now));
-        write!(f, ", {}", Left(left_ns))
+        write!(f, ", {}", Left::until(deadline_ns, now))
     }
 
     fn describe_period(
@@ -50,14 +49,15 @@ impl ProbeTimer {
         let delay_ns = self.awaited_delay_ns(space);
         let base_ns = nanos(self.estimator().base_rto());
         let sum_ns = base_ns.saturating_add(delay_ns);
-        let factor = period_ns.checked_div(sum_ns).unwrap_or(0);
-        if factor.checked_mul(sum_ns) != Some(period_ns) {
+        let Some(factor) = factor(sum_ns, self.pto_count, period_ns) else {
             return f.write_str("cap");
-        }
+        };
         let sum = fmt::from_fn(|f| {
-            match self.estimator().srtt() {
-                Some(_) => self.estimator().describe_base(f, base_ns, false)?,
-                None => write!(f, "{} initial", Millis(base_ns))?,
+            let estimator = self.estimator();
+            if estimator.srtt().is_some() || estimator.was_cleared() {
+                estimator.describe_base(f, base_ns, false)?;
+            } else {
+                write!(f, "{} initial", Millis(base_ns))?;
             }
             if delay_ns > 0 {
                 write!(f, " + max_ack_delay {}", Millis(delay_ns))?;

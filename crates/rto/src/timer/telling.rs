@@ -10,7 +10,7 @@ impl<O: Observer> RetransmitTimer<O> {
     #[inline]
     pub(super) fn tell(&mut self, now: Duration, event: impl FnOnce(Duration) -> Event) {
         if self.observer.listens() {
-            let deadline = Duration::from_nanos(self.state.deadline_ns);
+            let deadline = Duration::from_nanos(self.deadline_ns());
             self.observer.observe(now, event(deadline));
         }
     }
