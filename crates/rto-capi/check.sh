@@ -4,8 +4,10 @@
 # What this machine cannot do prints a `skipped:` line.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-here=$PWD/crates/rto-capi
-built=${CARGO_TARGET_DIR:-target}
+root=$PWD
+here=$root/crates/rto-capi
+built=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export CARGO_TARGET_DIR=$built
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 strict=(-Wall -Wextra -Werror -pedantic)
@@ -26,37 +28,41 @@ run() { # PROGRAM: prints its last line
     echo "capi: ${1##*/}: $(tail -n 1 "$out/output")"
 }
 
-code_of() { # LANGUAGE HEADING: the first such block below it in the README
+code_of() { # LANGUAGE HEADING: every such block of that section of the README
     awk -v fence="\`\`\`$1" -v heading="$2" '
-        $0 == heading { here = 1 }
-        here && inside && /^```$/ { exit }
-        inside { print }
+        /^```$/ { inside = 0 }
+        inside { print; next }
+        /^#/ { here = $0 == heading }
         here && $0 == fence { inside = 1 }' "$here/README.md"
 }
 
-# Installed as the README says.
-code_of sh "## Install" >"$out/install.sh"
-PREFIX=$out/prefix bash -euo pipefail "$out/install.sh"
+# Installed and used as the README says, with another prefix than the system's.
+code_of c "# rto for C" >"$out/program.c"
+{
+    code_of sh "## Install"
+    echo 'cd "$out"'
+    if command -v pkg-config >/dev/null; then code_of sh "## Use"; fi
+} >"$out/readme.sh"
+out=$out PREFIX=$out/prefix bash -euo pipefail "$out/readme.sh" >"$out/said"
+if command -v pkg-config >/dev/null; then
+    promised=$(sed -n 's|.*puts(why); */\* \(.*\) \*/|\1|p' "$out/program.c")
+    printf '%s\n' "$promised" "$promised" | diff - "$out/said" || fail "left: what the README promises"
+    echo "capi: the README's program: $promised"
+else
+    skip "the README's use of the library: no pkg-config"
+fi
+
 library=$out/prefix/lib
 static=("$library/librto.a")
 shared=("-L$library" -lrto "-Wl,-rpath,$library")
-code_of c "# rto for C" >"$out/readme.c"
-for source in "$here/tests/c/test.c" "$here/examples/udp_retransmit.c" "$out/readme.c"; do
+for source in "$here/tests/c/test.c" "$here/examples/udp_retransmit.c" "$out/program.c"; do
     name=$(basename "$source" .c)
     "${c[@]}" "-I$out/prefix/include" "$source" "${static[@]}" -o "$out/$name-static"
     "${c[@]}" "-I$out/prefix/include" "$source" "${shared[@]}" -o "$out/$name-shared"
     run "$out/$name-static"
     run "$out/$name-shared"
 done
-readelf -d "$out/readme-shared" | grep -q 'NEEDED.*\[librto\.so\.0\.1\]' || fail "no soname"
-if command -v pkg-config >/dev/null; then
-    flags=$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --cflags --libs rto)
-    # shellcheck disable=SC2086 # several words
-    "${c[@]}" "$here/examples/udp_retransmit.c" $flags -o "$out/example-pkg-config"
-    LD_LIBRARY_PATH=$library run "$out/example-pkg-config"
-else
-    skip "pkg-config: not here"
-fi
+readelf -d "$out/program-shared" | grep -q 'NEEDED.*\[librto\.so\.0\.1\]' || fail "no soname"
 
 # The library exports what the header declares, no more and no less.
 nm -D --defined-only "$library/librto.so" | awk '{ print $3 }' | sort >"$out/exported"
@@ -83,10 +89,9 @@ else
     skip "C++: no g++"
 fi
 
-# Without std: the same test, and no code of std or of a panic. A core for hosts names a function for
-# unwinding, which one for firmware does not; nothing calls it.
+# Without std: the same test, and no code of std or of a panic. For a host, with the line that the README has.
 cargo build -q --profile firmware -p rto-capi --no-default-features
-echo 'void rust_eh_personality(void); void rust_eh_personality(void) {}' >"$out/host.c"
+code_of c "## Firmware" >"$out/host.c"
 static=("$out/host.c" "$built/firmware/librto_capi.a" -Wl,--gc-sections)
 "${c[@]}" "-I$here/include" "$here/tests/c/test.c" "${static[@]}" -o "$out/test-firmware"
 run "$out/test-firmware"
@@ -101,3 +106,21 @@ gcc -std=c11 "-I$here/include" "$out/all.c" "${static[@]}" -o "$out/all"
 if nm -C "$out/all" | grep -E 'panic|begin_unwind'; then fail "the symbols above can panic"; fi
 bytes=$(nm -S -t d "$out/all" | awk '$4 ~ /rto|memcpy|memset/ && $3 ~ /[tT]/ { sum += $2 } END { print sum }')
 echo "capi: without std and text, a program that uses every other function has $bytes bytes of it"
+
+# For a microcontroller as the README says: with rustup's core for it, or the one that Debian's Rust builds.
+code_of sh "## Firmware" >"$out/firmware.sh"
+firmware() { # ARGUMENTS OF BASH
+    (cd "$out" && RTO=$root bash -euo pipefail "$@" 2>"$out/said") || { cat "$out/said"; fail "Cortex-M0"; }
+    echo "capi: Cortex-M0: the README's program is $(arm-none-eabi-size "$out/program.elf" | awk 'END { print $1 }') bytes"
+}
+if ! command -v arm-none-eabi-gcc >/dev/null; then
+    skip "Cortex-M0: no arm-none-eabi-gcc"
+elif [ -d "$(rustc --print target-libdir --target thumbv6m-none-eabi)" ]; then
+    firmware firmware.sh
+elif [ -d /usr/lib/rustlib/src/rust/library/core ]; then
+    CARGO_TARGET_DIR=$built/debian firmware -c '
+        cargo() { "$RTO/.ci/debian_cargo" "$@" -Zbuild-std=core; }
+        . ./firmware.sh'
+else
+    skip "Cortex-M0: no core for it"
+fi

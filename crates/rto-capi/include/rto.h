@@ -328,11 +328,13 @@ typedef struct rto_threshold {
 // Begin with `rto_limits_none()` or `rto_limits_rfc9293()` and change what differs. What a choice
 // means can be seen before it is made: `rto_timer_schedule`.
 typedef struct rto_limits {
-  // R1: the expiry that reaches it says so, once: the route may be stale.
+  // R1: the expiry that reaches it says so, once: the route may be stale. Of `n`
+  // retransmissions, that is the expiry that makes the `n`-th.
   struct rto_threshold r1;
-  // R2 for data: the expiry at which the connection is given up.
+  // R2 for data: the expiry at which the connection is given up. Of `n` retransmissions,
+  // all `n` are sent, and the expiry after them gives up.
   struct rto_threshold r2;
-  // R2 for a handshake.
+  // R2 for a handshake, counted as `r2` is.
   struct rto_threshold handshake_r2;
   // How long data may stay unacknowledged at most, `RTO_NONE` for ever. No deadline lies beyond
   // it, and the RTO does not change.
@@ -398,6 +400,7 @@ typedef struct rto_compact_params {
 // The retransmission timer for firmware, 28 bytes of yours, one per connection: 32-bit arithmetic
 // without multiplications, on a free-running counter of microseconds that wraps every 71.6 minutes
 // and may start anywhere. Deadlines are instants of the same counter, fit for a compare register.
+// Rust's takes 24 bytes; the four more tell whether it was initialised.
 //
 // The functions do what their namesakes of `rto_timer` do. The RTO is never earlier than exact and
 // less than 3 us later; its cap is below 35.8 minutes, and samples above 134 s count as that much.
@@ -449,8 +452,6 @@ struct rto_limits rto_limits_rfc9293(void);
 // What `rto_timer_init` says of a configuration and limits (null for none), and in `message` the
 // reason: the value and the rule it breaks, cut to `size` bytes with the NUL at the end. There is
 // always room in `RTO_TEXT_SIZE`. A null `message` takes none.
-//
-// # Safety
 //
 // `message` is null or points to `size` bytes that may be written.
 rto_status rto_config_check(const struct rto_config *config,
@@ -573,16 +574,12 @@ struct rto_snapshot rto_timer_snapshot(const struct rto_timer *timer);
 // When the timer would expire if nothing were ever acknowledged, counted from a send: the first
 // `count` instants. With the initial RTO of RFC 6298: 1, 3, 7, 15, 31, 63, 123, 183 s and so on.
 //
-// # Safety
-//
 // `after_ns` points to `count` numbers that may be written.
 rto_status rto_timer_schedule(const struct rto_timer *timer, uint64_t *after_ns, size_t count);
 
 // The RTO, its reasons and the time left, in one line, cut to `size` bytes with the NUL at the end:
 // `RTO 2 s = 2 x 1 s initial, backed off once, expires in 2 s`. There is always room in
 // `RTO_TEXT_SIZE`. Of a timer that is null or not initialised, says that.
-//
-// # Safety
 //
 // `buffer` points to `size` bytes that may be written.
 rto_status rto_timer_explain(const struct rto_timer *timer,
@@ -625,8 +622,6 @@ rto_status rto_compact_params_init(struct rto_compact_params *params,
 // What `rto_compact_params_init` says of a configuration, and in `message` the reason: the value and
 // the rule it breaks, cut to `size` bytes with the NUL at the end. There is always room in
 // `RTO_TEXT_SIZE`. A null `message` takes none.
-//
-// # Safety
 //
 // `message` is null or points to `size` bytes that may be written.
 rto_status rto_compact_check(const struct rto_config *config,

@@ -36,6 +36,7 @@ pub struct rto_compact_params {
 /// The retransmission timer for firmware, 28 bytes of yours, one per connection: 32-bit arithmetic
 /// without multiplications, on a free-running counter of microseconds that wraps every 71.6 minutes
 /// and may start anywhere. Deadlines are instants of the same counter, fit for a compare register.
+/// Rust's takes 24 bytes; the four more tell whether it was initialised.
 ///
 /// The functions do what their namesakes of `rto_timer` do. The RTO is never earlier than exact and
 /// less than 3 us later; its cap is below 35.8 minutes, and samples above 134 s count as that much.

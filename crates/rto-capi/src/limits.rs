@@ -20,11 +20,13 @@ use crate::{
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct rto_limits {
-    /// R1: the expiry that reaches it says so, once: the route may be stale.
+    /// R1: the expiry that reaches it says so, once: the route may be stale. Of `n`
+    /// retransmissions, that is the expiry that makes the `n`-th.
     pub r1: rto_threshold,
-    /// R2 for data: the expiry at which the connection is given up.
+    /// R2 for data: the expiry at which the connection is given up. Of `n` retransmissions,
+    /// all `n` are sent, and the expiry after them gives up.
     pub r2: rto_threshold,
-    /// R2 for a handshake.
+    /// R2 for a handshake, counted as `r2` is.
     pub handshake_r2: rto_threshold,
     /// How long data may stay unacknowledged at most, `RTO_NONE` for ever. No deadline lies beyond
     /// it, and the RTO does not change.
