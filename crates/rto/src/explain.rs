@@ -10,7 +10,7 @@ use crate::{
 
 impl Estimator {
     /// The RTO and its reasons in one line:
-    /// `RTO 2 s = 2 x 1 s floor (raw 0.31 s: SRTT 105 ms + 4 x 51 ms), backed off once`.
+    /// `RTO 2 s = 2 x 1 s floor (raw 309 ms: SRTT 105 ms + 4 x 51 ms), backed off once`.
     #[must_use]
     pub fn explain(&self) -> impl fmt::Display + use<> {
         let estimator = *self;
@@ -63,9 +63,9 @@ impl Estimator {
         });
         let raw = self.raw_rto_ns();
         if raw < min_ns {
-            write!(f, "{} floor (raw {}: {sum})", Seconds(base), Seconds(raw))
+            write!(f, "{} floor (raw {}: {sum})", Seconds(base), Millis(raw))
         } else if raw > max_ns {
-            write!(f, "{} cap (raw {}: {sum})", Seconds(base), Seconds(raw))
+            write!(f, "{} cap (raw {}: {sum})", Seconds(base), Millis(raw))
         } else if factored {
             write!(f, "{} ({sum})", Seconds(base))
         } else {
@@ -197,7 +197,7 @@ mod tests {
         assert!(timer.handle_timeout(ms(1_000)).is_some());
         assert_eq!(
             timer.explain(ms(1_600)).to_string(),
-            "RTO 2 s = 2 x 1 s floor (raw 0.31 s: SRTT 105 ms + 4 x 51 ms), backed off once, \
+            "RTO 2 s = 2 x 1 s floor (raw 309 ms: SRTT 105 ms + 4 x 51 ms), backed off once, \
              expires in 1.4 s",
         );
         assert!(timer.explain(ms(3_000)).to_string().ends_with(", due"));
@@ -235,7 +235,7 @@ mod tests {
                 rfc,
                 &[30_000_000],
                 0,
-                "RTO 60 s = 60 s cap (raw 90 s: SRTT 30000 ms + 4 x 15000 ms)",
+                "RTO 60 s = 60 s cap (raw 90000 ms: SRTT 30000 ms + 4 x 15000 ms)",
             ),
             (rfc, &[600_000], 9, "RTO 60 s = cap, backed off 9 times"),
             (rfc, &[600_000], 200, "RTO 60 s = cap, backed off 200 times"),
@@ -244,7 +244,7 @@ mod tests {
                 lan,
                 &[50],
                 0,
-                "RTO 0.01 s = 0.01 s floor (raw 0.00015 s: SRTT 0.05 ms + 4 x 0.025 ms)",
+                "RTO 0.01 s = 0.01 s floor (raw 0.15 ms: SRTT 0.05 ms + 4 x 0.025 ms)",
             ),
             (
                 clear,

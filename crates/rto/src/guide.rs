@@ -1,5 +1,8 @@
 //! A short course: what the timer decides, how to run it, and how to choose its settings.
 //!
+//! Numbers in parentheses, such as (2.3-4), are rules; the [crate's page](crate) says where they
+//! are listed.
+//!
 //! # What the timer decides
 //!
 //! A packet that is not acknowledged is lost, or late, or its ACK is. The sender cannot know, so
@@ -9,7 +12,9 @@
 //!
 //! The timer keeps two averages of the round trips it is told of, the smoothed round trip SRTT
 //! and how far round trips stray from it, RTTVAR. Four times the stray on top of the average is
-//! rarely exceeded: RTO = SRTT + 4 x RTTVAR (2.3-4). Every expiry in a row doubles it (5.5-1),
+//! rarely exceeded: RTO = SRTT + 4 x RTTVAR (2.3-4). The first round trip R sets SRTT to R and
+//! RTTVAR to R/2; each later one moves SRTT an eighth of the way to it, and RTTVAR a quarter of the
+//! way to its distance from SRTT (2.2-1), (2.3-1). Every expiry in a row doubles it (5.5-1),
 //! since silence may mean that the network has had enough, and a fresh round trip brings it
 //! back (5-N1).
 //!
@@ -151,7 +156,8 @@
 //!
 //! # Five hosts
 //!
-//! The timer needs a clock and something that can sleep. Complete programs:
+//! The timer needs a clock and something that can sleep. Complete programs; those of
+//! `examples/hosts` run by `cargo run -p hosts --bin thread` and so on:
 //!
 //! | host | clock | sleeps in | program in the repository |
 //! |---|---|---|---|

@@ -21,9 +21,13 @@ use crate::clock::nanos;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// R1: the expiry that reaches it says so, once (T7).
+    /// R1: the expiry that reaches it says so, once (T7). With
+    /// [`Retransmissions(3)`](Threshold::Retransmissions) that is the third, which asks for
+    /// the third retransmission.
     pub r1: Threshold,
-    /// R2 for data: the expiry at which the connection is given up (T8).
+    /// R2 for data: the expiry that reaches it gives the connection up (T8). With
+    /// [`Retransmissions(3)`](Threshold::Retransmissions) that is the fourth: three are sent, and
+    /// the third waits its RTO too.
     pub r2: Threshold,
     /// R2 for a handshake (T8).
     pub handshake_r2: Threshold,
@@ -32,10 +36,10 @@ pub struct Limits {
     pub user_timeout: Option<Duration>,
 }
 
-/// How much is too much, by count or by time, as RFC 9293 leaves it to you.
+/// A limit by count or by time, as RFC 9293 leaves it to you.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// Nothing is.
+    /// No limit.
     Never,
     /// So many retransmissions of the same data.
     Retransmissions(u32),

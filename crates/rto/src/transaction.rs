@@ -5,6 +5,9 @@
 //! too rare for one. What they have instead is a random factor, an end, or a timeout that
 //! outlives the message. One timer does for all of them, its [`Config`] says which it is.
 //!
+//! Some names here are those of the crate's root as well, `Config` and `Timeout` among them: import
+//! the module and write `transaction::Config` where you use both.
+//!
 //! ```text
 //! handle_sent(now, draw) ──▶                   ──▶ poll_timeout: the deadline
 //! handle_answered(now) ────▶ TransactionTimer  ──▶ the round trip, if it is unambiguous

@@ -300,9 +300,12 @@ fn report_as_text(report: &Report) -> String {
         return format!("{name}: already there, BLAKE3 {}", delivered.hash);
     }
     let seconds = elapsed.as_secs_f64();
-    let rate = *length as f64 / seconds / 1e6;
+    let rate = match *length as f64 / seconds {
+        rate if rate < 1e6 => format!("{:.1} kB/s", rate / 1e3),
+        rate => format!("{:.1} MB/s", rate / 1e6),
+    };
     format!(
-        "{name}: {length} bytes in {seconds:.1} s ({rate:.1} MB/s), {} connection(s), {} timeout(s), BLAKE3 {}",
+        "{name}: {length} bytes in {seconds:.1} s ({rate}), {} connection(s), {} timeout(s), BLAKE3 {}",
         report.connections, totals.timeouts, delivered.hash
     )
 }
