@@ -35,6 +35,8 @@
 //! # Ok::<(), ConfigError>(())
 //! ```
 //!
+//! For HTTP/2 a [`SettingsProbe`] tells from the first bytes whether the server has accepted.
+//!
 //! The feature `tokio` adds `Reconnector`, which runs this loop over any async connect
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
 
@@ -57,6 +59,7 @@ mod connection;
 mod explain;
 #[cfg(feature = "tokio")]
 mod reconnector;
+mod settings;
 mod state;
 
 pub use backoff_policy::{Ratio, Schedule};
@@ -64,4 +67,5 @@ pub use config::{Config, ConfigError, FirstDelay, FlapGuard, Lint, Reset, Timing
 pub use connection::Connection;
 #[cfg(feature = "tokio")]
 pub use reconnector::{AttemptReport, Error, Failure, Outcome, Reconnector, Status};
+pub use settings::{FirstFrame, NotSettings, SettingsProbe};
 pub use state::{Abort, Action, AttemptId, Limit, Snapshot, Start, State, Verdict};
