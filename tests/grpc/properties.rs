@@ -15,6 +15,7 @@ enum Call {
     Connect,
     Withdraw,
     Reset,
+    ResetWithin(Duration),
     Retarget,
     Shutdown,
     Settings(Whose),
@@ -37,6 +38,7 @@ fn calls() -> impl Strategy<Value = Call> {
         6 => Just(Call::Connect),
         2 => Just(Call::Withdraw),
         1 => Just(Call::Reset),
+        1 => (0..20u64).prop_map(|window| Call::ResetWithin(s(window))),
         1 => Just(Call::Retarget),
         4 => whose.clone().prop_map(Call::Settings),
         12 => whose.clone().prop_map(Call::Failed),
@@ -102,6 +104,7 @@ impl Host {
         match call {
             Call::Connect => connection.connect(now),
             Call::Reset => connection.reset(now),
+            Call::ResetWithin(window) => connection.reset_within(now, window, self.draws.draw()),
             Call::Withdraw => _ = connection.withdraw(now),
             Call::Retarget => _ = connection.retarget(now),
             Call::Shutdown => _ = connection.shutdown(),
@@ -208,7 +211,7 @@ proptest! {
         let mut last: Option<(Duration, Start)> = None;
         let mut ready_at = None;
         for (call, passes) in script {
-            if matches!(call, Call::Reset | Call::Retarget | Call::Restart) {
+            if matches!(call, Call::Reset | Call::ResetWithin(_) | Call::Retarget | Call::Restart) {
                 continue;
             }
             now += ns(passes);

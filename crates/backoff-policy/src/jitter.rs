@@ -1,4 +1,6 @@
 use crate::Ratio;
+use crate::schedule::duration;
+use core::time::Duration;
 
 /// How a delay is drawn around its ceiling `c`, so that clients that failed together do not
 /// return together.
@@ -45,11 +47,18 @@ impl Jitter {
     }
 }
 
+/// Maps one draw, uniform over all of `u64`, to a span of at most `most`, evenly and ends included
+/// (B3): what [`Jitter::Full`] does for a ceiling of `most`.
+#[must_use]
+pub fn uniform(most: Duration, draw: u64) -> Duration {
+    duration(within(0, most.as_nanos(), draw))
+}
+
 /// Maps one draw to `least..=most`, evenly: the high half of `draw x count` (B3).
 ///
 /// The count of values may need more than 64 bits (584 years of nanoseconds), so the product is
 /// taken in two parts; the result is still its exact floor.
-pub(crate) fn uniform(least: u128, most: u128, draw: u64) -> u128 {
+pub(crate) fn within(least: u128, most: u128, draw: u64) -> u128 {
     let count = most.saturating_sub(least).saturating_add(1);
     let draw = u128::from(draw);
     let low = count & u128::from(u64::MAX);
@@ -68,20 +77,20 @@ mod tests {
         #[test]
         fn a_draw_stays_inside_and_reaches_both_ends(least in 0..1u128 << 96, width in 0..1u128 << 64, draw: u64) {
             let most = least + width;
-            prop_assert!((least..=most).contains(&uniform(least, most, draw)));
-            prop_assert_eq!(uniform(least, most, 0), least);
-            prop_assert_eq!(uniform(least, most.min(least + (1 << 63)), u64::MAX), most.min(least + (1 << 63)));
+            prop_assert!((least..=most).contains(&within(least, most, draw)));
+            prop_assert_eq!(within(least, most, 0), least);
+            prop_assert_eq!(within(least, most.min(least + (1 << 63)), u64::MAX), most.min(least + (1 << 63)));
         }
 
         #[test]
         fn a_larger_draw_never_gives_a_smaller_delay(most in 0..1u128 << 96, a: u64, b: u64) {
-            prop_assert!(uniform(0, most, a.min(b)) <= uniform(0, most, a.max(b)));
+            prop_assert!(within(0, most, a.min(b)) <= within(0, most, a.max(b)));
         }
     }
 
     #[test]
     fn a_wide_interval_uses_the_exact_high_product() {
         // (2^64 - 1) x 2^65 / 2^64 = 2^65 - 2: the part of the count above 64 bits is not lost.
-        assert_eq!(uniform(0, (1 << 65) - 1, u64::MAX), (1 << 65) - 2);
+        assert_eq!(within(0, (1 << 65) - 1, u64::MAX), (1 << 65) - 2);
     }
 }

@@ -43,6 +43,6 @@ mod jitter;
 mod ratio;
 mod schedule;
 
-pub use jitter::Jitter;
+pub use jitter::{Jitter, uniform};
 pub use ratio::Ratio;
 pub use schedule::{Schedule, ScheduleError, Series};

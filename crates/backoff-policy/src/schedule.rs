@@ -1,4 +1,4 @@
-use crate::jitter::uniform;
+use crate::jitter::within;
 use crate::{Jitter, Ratio};
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -151,7 +151,7 @@ impl Series {
     pub fn next(&mut self, schedule: &Schedule, draw: u64) -> Duration {
         *self = Self::resume(schedule, self.current);
         let (least, most) = schedule.interval(self.current);
-        let delay = schedule.clip(duration(uniform(least, most, draw)));
+        let delay = schedule.clip(duration(within(least, most, draw)));
         self.current = match schedule.jitter {
             Jitter::Decorrelated => delay,
             _ => schedule.grow(self.current, schedule.multiplier),
@@ -161,7 +161,7 @@ impl Series {
 }
 
 /// Converts back, at most to [`Duration::MAX`].
-fn duration(nanos: u128) -> Duration {
+pub(crate) fn duration(nanos: u128) -> Duration {
     match u64::try_from(nanos) {
         Ok(nanos) => Duration::from_nanos(nanos),
         Err(_) => Duration::from_nanos_u128(nanos.min(Duration::MAX.as_nanos())),

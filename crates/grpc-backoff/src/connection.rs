@@ -31,8 +31,9 @@ pub struct Connection {
     wanted_since: Option<Duration>,
     /// Failures since the series last restarted, for people and for `max_attempts`.
     failures: u32,
-    /// The series has restarted since the latest attempt started (D5).
-    restarted: bool,
+    /// Where the series has restarted since the latest attempt started: the earliest start after
+    /// it, should it fail (D5).
+    restarted: Option<Duration>,
     /// Attempts started so far: the latest has the id `attempts - 1`.
     attempts: u64,
 }
@@ -62,11 +63,13 @@ enum Phase {
     Shutdown,
 }
 
-/// The latest attempt. Its delay is a pure function of the draw and the series, which does not
-/// move before the attempt has ended.
+/// The latest attempt.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     started_at: Duration,
+    /// The delay to the next one, should this one fail (S9).
+    backoff: Duration,
+    /// What it was drawn by. Should this one succeed, a first delay is too (D9).
     draw: u64,
 }
 
@@ -88,7 +91,7 @@ impl Connection {
                 series: None,
                 wanted_since: None,
                 failures: 0,
-                restarted: false,
+                restarted: None,
                 attempts: 0,
             }),
         }
@@ -150,10 +153,24 @@ impl Connection {
     /// Restarts the series, and ends a wait (C4). An attempt in flight goes on; if it fails, the
     /// next one starts at once (D5). Leads out of `GaveUp`, to IDLE.
     pub fn reset(&mut self, now: Duration) {
-        self.restart_series(now);
+        self.reset_at(now, now);
+    }
+
+    /// As [`reset`](Self::reset), but a wait ends at a point of `window` from now that `draw`,
+    /// uniform over all of `u64`, chooses; or when it would have ended, if that is sooner. So a
+    /// fleet that is reset together does not return together (D15).
+    pub fn reset_within(&mut self, now: Duration, window: Duration, draw: u64) {
+        let point = now.saturating_add(backoff_policy::uniform(window, draw));
+        self.reset_at(now, point);
+    }
+
+    fn reset_at(&mut self, now: Duration, point: Duration) {
+        self.restart_series(now, point);
         match &mut self.phase {
-            Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => *at = now,
-            Phase::GaveUp { .. } => self.phase = Phase::Idle { not_before: now },
+            Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => {
+                *at = point.min(*at);
+            }
+            Phase::GaveUp { .. } => self.phase = Phase::Idle { not_before: point },
             Phase::Connecting { .. } | Phase::Ready { .. } | Phase::Shutdown => {}
         }
     }
@@ -167,7 +184,7 @@ impl Connection {
             return None;
         }
         let abort = self.has_connection().then(|| self.abort());
-        self.restart_series(now);
+        self.restart_series(now, now);
         self.phase = Phase::Idle { not_before: now };
         abort
     }

@@ -61,6 +61,7 @@ mod explain;
 mod reconnector;
 mod settings;
 mod state;
+mod token_bucket;
 
 pub use backoff_policy::{Ratio, Schedule};
 pub use config::{Config, ConfigError, FirstDelay, FlapGuard, Lint, Reset, Timing};
@@ -69,3 +70,4 @@ pub use connection::Connection;
 pub use reconnector::{AttemptReport, Error, Failure, Outcome, Reconnector, Status};
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};
 pub use state::{Abort, Action, AttemptId, Limit, Snapshot, Start, State, Verdict};
+pub use token_bucket::{BudgetError, TokenBucket};

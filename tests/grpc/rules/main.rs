@@ -4,6 +4,7 @@
 mod configs;
 mod decisions;
 mod document;
+mod fleet;
 mod limits;
 mod official;
 mod oracle;

@@ -14,6 +14,7 @@ pub(crate) struct Step {
     event: Event,
     /// Whose outcome; the latest attempt's unless stated.
     attempt: Option<u64>,
+    window_ns: Option<u64>,
     expect: Expect,
 }
 
@@ -23,6 +24,8 @@ enum Event {
     Connect,
     Withdraw,
     Reset,
+    /// Over `window_ns`; takes a draw.
+    ResetWithin,
     Retarget,
     Shutdown,
     Settings,
@@ -72,7 +75,7 @@ pub(crate) fn check(id: &str, mut connection: Connection, mut draws: Draws, step
     for step in steps {
         let (now, expect) = (ns(step.at_ns), &step.expect);
         let context = format!("{id} at {now:?}, {:?}", step.event);
-        let abort = apply(&mut connection, step, now, &ids, &context);
+        let abort = apply(&mut connection, step, now, &ids, &mut draws, &context);
         let polled = actions(&mut connection, now, || draws.draw());
 
         let done: Vec<_> = abort.map(Action::Abort).into_iter().chain(polled).collect();
@@ -100,11 +103,16 @@ fn apply(
     step: &Step,
     now: Duration,
     ids: &[AttemptId],
+    draws: &mut Draws,
     context: &str,
 ) -> Option<Abort> {
     match step.event {
         Event::Connect => connection.connect(now),
         Event::Reset => connection.reset(now),
+        Event::ResetWithin => {
+            let window = step.window_ns.expect("it has a window");
+            connection.reset_within(now, ns(window), draws.draw());
+        }
         Event::Poll => {}
         Event::Withdraw => return connection.withdraw(now),
         Event::Retarget => return connection.retarget(now),

@@ -27,8 +27,9 @@ impl Connection {
         let attempt = Attempt {
             started_at: now,
             draw,
+            backoff,
         };
-        self.restarted = false;
+        self.restarted = None;
         self.attempts = self.attempts.saturating_add(1);
         self.phase = Phase::Connecting { attempt, deadline };
         Start {
@@ -41,13 +42,13 @@ impl Connection {
 
     /// The earliest start after an attempt that ended now without a success.
     pub(super) fn next_start(&self, now: Duration, attempt: Attempt) -> Duration {
-        let (delay, _) = self.drawn(attempt.draw);
         let from = match self.config.timing {
-            _ if self.restarted => return now,       // (D5)
             Timing::FromStart => attempt.started_at, // (S3)
             Timing::FromFailure => now,              // (D2)
         };
-        from.saturating_add(delay).max(now) // (S6)
+        let next_start = from.saturating_add(attempt.backoff);
+        let restart = self.restarted.unwrap_or(next_start); // (D5) (D15)
+        next_start.min(restart).max(now) // (S6)
     }
 
     /// Counts a failure, moves the series on, and gives the earliest next start; `None` where
@@ -55,7 +56,7 @@ impl Connection {
     fn back_off(&mut self, now: Duration, attempt: Attempt) -> Option<Duration> {
         let next_start = self.next_start(now, attempt);
         let (_, after) = self.drawn(attempt.draw);
-        if !self.restarted {
+        if self.restarted.is_none() {
             self.series = Some(after);
         }
         self.failures = self.failures.saturating_add(1);
@@ -78,7 +79,7 @@ impl Connection {
     pub(super) fn lose(&mut self, now: Duration, attempt: Attempt, since: Duration) {
         let stable = match self.config.reset {
             Reset::OnSettings => true,
-            Reset::AfterStable(_) if self.restarted => true,
+            Reset::AfterStable(_) if self.restarted.is_some() => true,
             Reset::AfterStable(time) => now.saturating_sub(since) >= time,
         };
         let not_before = if stable {
@@ -101,9 +102,11 @@ impl Connection {
         self.failures = 0;
     }
 
-    pub(super) fn restart_series(&mut self, now: Duration) {
+    /// The next start after an attempt in flight needs to wait no longer than until `point`.
+    pub(super) fn restart_series(&mut self, now: Duration, point: Duration) {
         self.clear_failures();
-        self.restarted = true;
+        let earlier = self.restarted.unwrap_or(point);
+        self.restarted = Some(point.min(earlier));
         if let Some(since) = &mut self.wanted_since {
             *since = now;
         }
