@@ -7,5 +7,4 @@ mod document;
 mod fleet;
 mod limits;
 mod official;
-mod oracle;
 mod states;
