@@ -110,7 +110,7 @@ impl Host {
             Call::Shutdown => _ = connection.shutdown(),
             Call::Restart => {
                 let snapshot = connection.snapshot(now);
-                let config = *connection.config();
+                let config = connection.config();
                 *connection = Connection::restore(config, now, snapshot).expect("valid");
             }
             Call::Poll | Call::Settings(_) | Call::Failed(_) | Call::Lost(_) => {}
@@ -184,8 +184,8 @@ proptest! {
         for (call, time) in script {
             let now = match time {
                 0 => s(1),
-                1 => Duration::MAX - s(1),
-                2 => Duration::MAX - ns(1),
+                1 => ns(u64::MAX - 1_000_000_000),
+                2 => ns(u64::MAX - 1),
                 _ => Duration::MAX,
             };
             host.call(now, call);

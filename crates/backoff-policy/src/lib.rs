@@ -5,7 +5,7 @@
 //!    └─▶ Series ── next(&schedule, draw) ─▶ delay, delay, delay ...      one per client
 //! ```
 //!
-//! A [`Schedule`] is checked once, when it is made. A [`Series`] is sixteen bytes that remember
+//! A [`Schedule`] is checked once, when it is made. A [`Series`] is eight bytes that remember
 //! where one client stands. Neither knows the time, and neither waits: you do the waiting, and you
 //! draw one random `u64` for each delay, so a test can name every delay in advance.
 //!
@@ -40,6 +40,7 @@
 )]
 
 mod jitter;
+mod nanos;
 mod ratio;
 mod schedule;
 

@@ -25,16 +25,30 @@ impl Ratio {
         self.den != 0
     }
 
-    /// Multiplies and rounds down (B1). A [`core::time::Duration`] has under 2^94 ns and a
-    /// numerator under 2^32, so their product fits; a larger value saturates.
+    /// Multiplies and rounds down (B1); saturates.
+    #[inline]
     #[must_use]
-    pub(crate) const fn of(self, nanos: u128) -> u128 {
-        match nanos
-            .saturating_mul(self.num as u128)
-            .checked_div(self.den as u128)
-        {
-            Some(quotient) => quotient,
-            None => u128::MAX, // a denominator of zero, which no schedule has
+    pub(crate) const fn of(self, nanos: u64) -> u64 {
+        let (num, den) = (self.num as u64, self.den as u64);
+        match nanos.checked_mul(num) {
+            Some(product) => match product.checked_div(den) {
+                Some(quotient) => quotient,
+                None => u64::MAX, // a denominator of zero, which no schedule has
+            },
+            None => Self::of_large(nanos, num, den),
+        }
+    }
+
+    /// The same where the product needs more than 64 bits: whole denominators first. What is left
+    /// is below a denominator, so its product fits.
+    #[cold]
+    const fn of_large(nanos: u64, num: u64, den: u64) -> u64 {
+        let (Some(whole), Some(rest)) = (nanos.checked_div(den), nanos.checked_rem(den)) else {
+            return u64::MAX;
+        };
+        match rest.saturating_mul(num).checked_div(den) {
+            Some(rest) => whole.saturating_mul(num).saturating_add(rest),
+            None => u64::MAX,
         }
     }
 }
@@ -42,5 +56,21 @@ impl Ratio {
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.num, self.den)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Exact, however long the product gets.
+        #[test]
+        fn it_multiplies_as_in_128_bits(nanos: u64, num: u32, den in 1..=u32::MAX) {
+            let exact = u128::from(nanos) * u128::from(num) / u128::from(den);
+            let expected = u64::try_from(exact).unwrap_or(u64::MAX);
+            prop_assert_eq!(Ratio::new(num, den).of(nanos), expected);
+        }
     }
 }

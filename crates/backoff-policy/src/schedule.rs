@@ -1,18 +1,20 @@
 use crate::jitter::within;
+use crate::nanos::nanos;
 use crate::{Jitter, Ratio};
 use core::fmt;
+use core::num::NonZeroU64;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
 /// The delays that a client may wait: a base, grown by an exact ratio up to a cap, with jitter.
 ///
-/// All arithmetic is in whole nanoseconds over 128-bit intermediates, each growth rounded down
-/// (B1). Shared by any number of clients; each keeps its own [`Series`].
+/// All arithmetic is exact, in whole nanoseconds, each growth rounded down; a span of 2^64 ns (584
+/// years) or more counts as 1 ns less than that (B1). Shared by any number of clients; each keeps its own [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    base: Duration,
+    base: NonZeroU64, // in ns
+    cap: NonZeroU64,
     multiplier: Ratio,
-    cap: Duration,
     jitter: Jitter,
 }
 
@@ -29,12 +31,13 @@ impl Schedule {
         cap: Duration,
         jitter: Jitter,
     ) -> Result<Self, ScheduleError> {
-        if base.is_zero() {
+        let Some(base_ns) = NonZeroU64::new(nanos(base)) else {
             return Err(ScheduleError::BaseZero);
-        }
-        if cap.as_nanos() < base.as_nanos() {
-            return Err(ScheduleError::CapBelowBase { base, cap });
-        }
+        };
+        let cap_ns = match NonZeroU64::new(nanos(cap)) {
+            Some(cap) if cap.get() >= base_ns.get() => cap,
+            _ => return Err(ScheduleError::CapBelowBase { base, cap }),
+        };
         if !multiplier.is_valid() || multiplier.num < multiplier.den {
             return Err(ScheduleError::MultiplierBelowOne(multiplier));
         }
@@ -44,52 +47,77 @@ impl Schedule {
             return Err(ScheduleError::JitterAboveOne(ratio));
         }
         Ok(Self {
-            base,
+            base: base_ns,
+            cap: cap_ns,
             multiplier,
-            cap,
             jitter,
         })
+    }
+
+    /// The first ceiling.
+    #[must_use]
+    pub const fn base(&self) -> Duration {
+        Duration::from_nanos(self.base.get())
+    }
+
+    /// The greatest ceiling.
+    #[must_use]
+    pub const fn cap(&self) -> Duration {
+        Duration::from_nanos(self.cap.get())
+    }
+
+    /// What a ceiling is multiplied by to give the next.
+    #[must_use]
+    pub const fn multiplier(&self) -> Ratio {
+        self.multiplier
+    }
+
+    /// How a delay is drawn around its ceiling.
+    #[must_use]
+    pub const fn jitter(&self) -> Jitter {
+        self.jitter
     }
 
     /// The `n`-th ceiling, counted from 0: the value before jitter. It takes `n` steps, or fewer
     /// where the cap ends the growth.
     #[must_use]
     pub fn ceiling(&self, n: u32) -> Duration {
-        self.grown(n, self.multiplier)
+        Duration::from_nanos(self.grown(n, self.multiplier).get())
     }
 
     /// The least and the greatest delay that the `n`-th draw can give, counted from 0 (B2).
     #[must_use]
     pub fn bounds(&self, n: u32) -> RangeInclusive<Duration> {
-        let current = match self.jitter {
-            Jitter::Decorrelated => self.grown(n, Ratio::new(3, 1)),
-            _ => self.ceiling(n),
+        let growth = match self.jitter {
+            Jitter::Decorrelated => Ratio::new(3, 1),
+            _ => self.multiplier,
         };
-        let (least, most) = self.interval(current);
-        duration(least)..=self.clip(duration(most))
+        let (least, most) = self.interval(self.grown(n, growth));
+        Duration::from_nanos(least)..=Duration::from_nanos(self.clip(most))
     }
 
     /// The greatest delay that any draw can give: that of the cap, which jitter may exceed.
     #[must_use]
     pub fn longest(&self) -> Duration {
-        self.clip(duration(self.interval(self.cap).1))
+        Duration::from_nanos(self.clip(self.interval(self.cap).1))
     }
 
-    fn interval(&self, current: Duration) -> (u128, u128) {
-        self.jitter
-            .interval(self.base.as_nanos(), current.as_nanos())
+    #[inline]
+    const fn interval(&self, current: NonZeroU64) -> (u64, u64) {
+        self.jitter.interval(self.base.get(), current.get())
     }
 
     /// A draw is never clipped to the cap, which would give many clients the same delay (B2).
     /// `Decorrelated` is defined with that clip.
-    fn clip(&self, delay: Duration) -> Duration {
+    #[inline]
+    fn clip(&self, delay: u64) -> u64 {
         match self.jitter {
-            Jitter::Decorrelated => delay.min(self.cap),
+            Jitter::Decorrelated => delay.min(self.cap.get()),
             _ => delay,
         }
     }
 
-    fn grown(&self, n: u32, multiplier: Ratio) -> Duration {
+    fn grown(&self, n: u32, multiplier: Ratio) -> NonZeroU64 {
         let mut current = self.base;
         for _ in 0..n {
             let next = self.grow(current, multiplier);
@@ -103,10 +131,14 @@ impl Schedule {
 
     /// One growth: rounded down, at most the cap, and at least 1 ns more where the multiplier is
     /// above 1, so that no sequence gets stuck (B1).
-    fn grow(&self, current: Duration, multiplier: Ratio) -> Duration {
-        let nanos = current.as_nanos();
-        let least = nanos.saturating_add(u128::from(multiplier.num > multiplier.den));
-        duration(multiplier.of(nanos).max(least)).min(self.cap)
+    #[inline]
+    fn grow(&self, current: NonZeroU64, multiplier: Ratio) -> NonZeroU64 {
+        if current >= self.cap {
+            return self.cap; // where a series spends its life: no division
+        }
+        let least = current.saturating_add(u64::from(multiplier.num > multiplier.den));
+        let grown = NonZeroU64::new(multiplier.of(current.get()));
+        grown.map_or(least, |grown| grown.max(least)).min(self.cap)
     }
 }
 
@@ -116,7 +148,8 @@ impl Schedule {
 /// the host draws (B4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Series {
-    current: Duration, // the next ceiling; for `Decorrelated` the previous delay
+    /// In ns: the next ceiling; for `Decorrelated` the previous delay.
+    current: NonZeroU64,
 }
 
 impl Series {
@@ -132,8 +165,14 @@ impl Series {
     /// cap, stored under another schedule, is brought to the nearer end.
     #[must_use]
     pub fn resume(schedule: &Schedule, current: Duration) -> Self {
+        let current = NonZeroU64::new(nanos(current)).unwrap_or(schedule.base);
+        Self { current }.within(schedule)
+    }
+
+    #[inline]
+    fn within(self, schedule: &Schedule) -> Self {
         Self {
-            current: current.clamp(schedule.base, schedule.cap),
+            current: self.current.max(schedule.base).min(schedule.cap),
         }
     }
 
@@ -141,30 +180,23 @@ impl Series {
     /// [`Jitter::Decorrelated`] the previous delay.
     #[must_use]
     pub const fn current(&self) -> Duration {
-        self.current
+        Duration::from_nanos(self.current.get())
     }
 
     /// Gives the next delay by one draw, uniform over all of `u64` (B3), and moves on. Jitter
     /// never compounds: what grows is the value before it. Under another schedule than before it
     /// first does what [`resume`](Self::resume) does.
+    #[inline(always)] // so that a caller that needs the delay or the move alone gets just that
     #[must_use]
     pub fn next(&mut self, schedule: &Schedule, draw: u64) -> Duration {
-        *self = Self::resume(schedule, self.current);
-        let (least, most) = schedule.interval(self.current);
-        let delay = schedule.clip(duration(within(least, most, draw)));
+        let Self { current } = self.within(schedule);
+        let (least, most) = schedule.interval(current);
+        let delay = schedule.clip(within(least, most, draw));
         self.current = match schedule.jitter {
-            Jitter::Decorrelated => delay,
-            _ => schedule.grow(self.current, schedule.multiplier),
+            Jitter::Decorrelated => NonZeroU64::new(delay).unwrap_or(current),
+            _ => schedule.grow(current, schedule.multiplier),
         };
-        delay
-    }
-}
-
-/// Converts back, at most to [`Duration::MAX`].
-pub(crate) fn duration(nanos: u128) -> Duration {
-    match u64::try_from(nanos) {
-        Ok(nanos) => Duration::from_nanos(nanos),
-        Err(_) => Duration::from_nanos_u128(nanos.min(Duration::MAX.as_nanos())),
+        Duration::from_nanos(delay)
     }
 }
 
@@ -245,19 +277,16 @@ mod tests {
                 _ = high.next(&schedule, u64::MAX);
             }
             prop_assert_eq!(low.next(&schedule, 0), *schedule.bounds(n).start());
-            // Above 2^64 values one draw cannot reach them all.
-            let highest = high.next(&schedule, u64::MAX);
-            let bound = *schedule.bounds(n).end();
-            prop_assert!(bound - highest <= Duration::from_nanos(1), "{highest:?} {bound:?}");
+            prop_assert_eq!(high.next(&schedule, u64::MAX), *schedule.bounds(n).end());
         }
 
         #[test]
         fn ceilings_grow_until_the_cap(schedule in schedules(), n in 0..40u32) {
             let (this, next) = (schedule.ceiling(n), schedule.ceiling(n + 1));
-            prop_assert!(this <= next && next <= schedule.cap);
+            prop_assert!(this <= next && next <= schedule.cap());
             prop_assert!(*schedule.bounds(n).end() <= schedule.longest());
             let grows = schedule.multiplier.num > schedule.multiplier.den;
-            prop_assert!(!grows || this < next || this == schedule.cap);
+            prop_assert!(!grows || this < next || this == schedule.cap());
         }
 
         #[test]
@@ -278,7 +307,7 @@ mod tests {
             let delay = series.next(&other, draw);
             prop_assert!(delay <= other.longest(), "{delay:?}");
             prop_assert!(delay >= *other.bounds(0).start(), "{delay:?}");
-            prop_assert!((other.base..=other.cap).contains(&series.current()) || other.jitter == Jitter::Full);
+            prop_assert!((other.base()..=other.cap()).contains(&series.current()) || other.jitter == Jitter::Full);
         }
     }
 
@@ -325,9 +354,21 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_a_client_is_sixteen_bytes() {
-        assert_eq!(size_of::<Series>(), 16);
-        assert_eq!(size_of::<Option<Series>>(), 16);
+    fn the_state_of_a_client_is_eight_bytes() {
+        assert_eq!(size_of::<Series>(), 8);
+        assert_eq!(size_of::<Option<Series>>(), 8);
+    }
+
+    #[test]
+    fn spans_end_at_64_bits() {
+        let (long, most) = (Duration::MAX, Duration::from_nanos(u64::MAX));
+        let forever = Schedule::new(long, Ratio::new(2, 1), long, Jitter::Equal).expect("valid");
+        assert_eq!((forever.base(), forever.cap()), (most, most));
+        let ends = Duration::from_nanos(u64::MAX >> 1)..=most;
+        assert_eq!(forever.bounds(1), ends);
+        let mut series = Series::resume(&forever, long);
+        assert_eq!(series.next(&forever, u64::MAX), most);
+        assert_eq!(series.current(), most);
     }
 
     extern crate std;

@@ -1,9 +1,10 @@
-use crate::{
-    Abort, Action, AttemptId, Config, ConfigError, Limit, Reset, Schedule, Snapshot, State, Verdict,
-};
-use backoff_policy::Series;
+use crate::clock::{NEVER, duration, is_due, nanos};
+use crate::{Abort, Action, AttemptId, Config, ConfigError, Limit, Snapshot, State, Verdict};
+use backoff_policy::{Series, uniform};
 use core::time::Duration;
+use params::Params;
 
+mod params;
 mod spacing;
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ mod tests;
 /// One connection to one server: it says when to dial, you dial.
 ///
 /// The [crate documentation](crate) shows its run loop. Any order of calls with any times is
-/// allowed. After every call, call [`poll_action`](Self::poll_action) until it gives `None`:
+/// allowed; instants past 2^64 ns (584 years) are the end of time. After every call, call [`poll_action`](Self::poll_action) until it gives `None`:
 /// that is at most one `Abort` and one `Start` for any instant. A deadline that saturates to
 /// [`Duration::MAX`] never comes.
 ///
@@ -21,44 +22,43 @@ mod tests;
 /// addresses and keeping metrics is left to the host.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    config: Config,
-    schedule: Schedule,
+    params: Params,
     phase: Phase,
     /// Where the series of delays stands; `None` before the first failure of a series.
     series: Option<Series>,
     /// Since when a connection is wanted and missing. Always `Some` in CONNECTING and in
     /// TRANSIENT_FAILURE.
-    wanted_since: Option<Duration>,
+    wanted_since: Option<u64>,
     /// Failures since the series last restarted, for people and for `max_attempts`.
     failures: u32,
-    /// Where the series has restarted since the latest attempt started: the earliest start after
-    /// it, should it fail (D5).
-    restarted: Option<Duration>,
+    /// The earliest start after the attempt in flight, should it fail, where the series has
+    /// restarted since that one started (D5); [`NEVER`] where it has not.
+    restart_at: u64,
     /// Attempts started so far: the latest has the id `attempts - 1`.
     attempts: u64,
 }
 
-/// Each phase holds exactly the instants that it needs.
+/// Each phase holds exactly the instants that it needs, in ns.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Idle {
-        not_before: Duration,
+        not_before: u64,
     },
     Connecting {
         attempt: Attempt,
-        deadline: Duration,
+        deadline: u64,
     },
     Ready {
         attempt: Attempt,
-        since: Duration,
+        since: u64,
     },
     TransientFailure {
-        until: Duration,
+        until: u64,
     },
     GaveUp {
         limit: Limit,
         /// What was left to wait, for a snapshot.
-        not_before: Duration,
+        not_before: u64,
     },
     Shutdown,
 }
@@ -66,9 +66,9 @@ enum Phase {
 /// The latest attempt.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
-    started_at: Duration,
+    started_at: u64,
     /// The delay to the next one, should this one fail (S9).
-    backoff: Duration,
+    backoff: u64,
     /// What it was drawn by. Should this one succeed, a first delay is too (D9).
     draw: u64,
 }
@@ -80,18 +80,15 @@ impl Connection {
     ///
     /// A config that makes no sense is refused, see [`ConfigError`] (D3).
     pub const fn new(config: Config) -> Result<Self, ConfigError> {
-        match config.schedule() {
+        match Params::new(&config) {
             Err(error) => Err(error),
-            Ok(schedule) => Ok(Self {
-                config,
-                schedule,
-                phase: Phase::Idle {
-                    not_before: Duration::ZERO,
-                },
+            Ok(params) => Ok(Self {
+                params,
+                phase: Phase::Idle { not_before: 0 },
                 series: None,
                 wanted_since: None,
                 failures: 0,
-                restarted: None,
+                restart_at: NEVER,
                 attempts: 0,
             }),
         }
@@ -106,14 +103,13 @@ impl Connection {
     /// As [`new`](Self::new).
     pub fn restore(config: Config, now: Duration, snapshot: Snapshot) -> Result<Self, ConfigError> {
         let mut connection = Self::new(config)?;
-        let schedule = connection.schedule;
-        let wait = snapshot.wait.min(schedule.longest());
+        let schedule = &connection.params.schedule;
+        let wait = nanos(snapshot.wait.min(schedule.longest()));
         connection.phase = Phase::Idle {
-            not_before: now.saturating_add(wait),
+            not_before: nanos(now).saturating_add(wait),
         };
-        connection.series = snapshot
-            .backoff
-            .map(|current| Series::resume(&schedule, current));
+        let resume = |current| Series::resume(schedule, current);
+        connection.series = snapshot.backoff.map(resume);
         connection.failures = snapshot.failures;
         connection.attempts = snapshot.attempts;
         Ok(connection)
@@ -126,7 +122,7 @@ impl Connection {
     /// nothing new while a connection is wanted or there, or after an end.
     pub fn connect(&mut self, now: Duration) {
         if let Phase::Idle { not_before } = self.phase {
-            self.wanted_since.get_or_insert(now);
+            self.wanted_since.get_or_insert(nanos(now));
             if self.elapses_by(not_before) {
                 self.give_up(Limit::Elapsed, not_before);
             }
@@ -141,7 +137,7 @@ impl Connection {
         self.wanted_since = None;
         let (not_before, abort) = match self.phase {
             Phase::Connecting { attempt, .. } => {
-                (self.next_start(now, attempt), Some(self.abort()))
+                (self.next_start(nanos(now), attempt), Some(self.abort()))
             }
             Phase::TransientFailure { until } => (until, None),
             _ => return None,
@@ -153,18 +149,18 @@ impl Connection {
     /// Restarts the series, and ends a wait (C4). An attempt in flight goes on; if it fails, the
     /// next one starts at once (D5). Leads out of `GaveUp`, to IDLE.
     pub fn reset(&mut self, now: Duration) {
-        self.reset_at(now, now);
+        self.reset_at(nanos(now), nanos(now));
     }
 
     /// As [`reset`](Self::reset), but a wait ends at a point of `window` from now that `draw`,
     /// uniform over all of `u64`, chooses; or when it would have ended, if that is sooner. So a
     /// fleet that is reset together does not return together (D15).
     pub fn reset_within(&mut self, now: Duration, window: Duration, draw: u64) {
-        let point = now.saturating_add(backoff_policy::uniform(window, draw));
-        self.reset_at(now, point);
+        let wait = nanos(uniform(window, draw));
+        self.reset_at(nanos(now), nanos(now).saturating_add(wait));
     }
 
-    fn reset_at(&mut self, now: Duration, point: Duration) {
+    fn reset_at(&mut self, now: u64, point: u64) {
         self.restart_series(now, point);
         match &mut self.phase {
             Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => {
@@ -184,6 +180,7 @@ impl Connection {
             return None;
         }
         let abort = self.has_connection().then(|| self.abort());
+        let now = nanos(now);
         self.restart_series(now, now);
         self.phase = Phase::Idle { not_before: now };
         abort
@@ -210,12 +207,12 @@ impl Connection {
                 attempt: latest, ..
             } if self.is_latest(attempt) => {
                 self.wanted_since = None;
-                if self.config.reset == Reset::OnSettings {
+                if self.params.stable_time == 0 {
                     self.clear_failures(); // (S11)
                 }
                 self.phase = Phase::Ready {
                     attempt: latest,
-                    since: now,
+                    since: nanos(now),
                 };
                 Verdict::Accepted
             }
@@ -240,6 +237,7 @@ impl Connection {
 
     /// The machine knows how far the attempt had come, whatever the host calls its end (D6).
     fn end(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
+        let now = nanos(now);
         match self.phase {
             _ if !self.is_latest(attempt) => return Verdict::Stale,
             Phase::Connecting { attempt, .. } => self.fail(now, attempt),
@@ -255,14 +253,21 @@ impl Connection {
     /// and `None` asks for no call. Every other call that takes `&mut self` may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let due_at = match self.phase {
-            Phase::Connecting { deadline, .. } => Some(deadline), // (D7)
+        match self.due_at() {
+            NEVER => None, // the end of time never comes (D7)
+            due_at => Some(duration(due_at)),
+        }
+    }
+
+    #[inline]
+    fn due_at(&self) -> u64 {
+        match self.phase {
+            Phase::Connecting { deadline, .. } => deadline, // (D7)
             Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => {
-                self.wanted_since.map(|since| at.max(since))
+                self.wanted_since.map_or(NEVER, |since| at.max(since))
             }
-            Phase::Ready { .. } | Phase::GaveUp { .. } | Phase::Shutdown => None,
-        };
-        due_at.filter(|&due_at| due_at < Duration::MAX) // the end of time never comes (D7)
+            Phase::Ready { .. } | Phase::GaveUp { .. } | Phase::Shutdown => NEVER,
+        }
     }
 
     /// Says what to do now, if anything. Calling early is harmless, calling late is one action.
@@ -270,7 +275,10 @@ impl Connection {
     /// for each `Start` and not otherwise (S9).
     #[must_use]
     pub fn poll_action(&mut self, now: Duration, draw: impl FnOnce() -> u64) -> Option<Action> {
-        let due_at = self.poll_timeout().filter(|&due_at| due_at <= now)?;
+        let (now, due_at) = (nanos(now), self.due_at());
+        if !is_due(due_at, now) {
+            return None;
+        }
         if let Phase::Connecting { attempt, .. } = self.phase {
             self.fail(now, attempt); // (S5)
             return Some(Action::Abort(self.abort()));
@@ -290,9 +298,17 @@ impl Connection {
         let attempt = self.latest();
         match self.phase {
             Phase::Idle { .. } => State::Idle,
-            Phase::Connecting { deadline, .. } => State::Connecting { attempt, deadline },
-            Phase::Ready { since, .. } => State::Ready { attempt, since },
-            Phase::TransientFailure { until } => State::TransientFailure { until },
+            Phase::Connecting { deadline, .. } => State::Connecting {
+                attempt,
+                deadline: duration(deadline),
+            },
+            Phase::Ready { since, .. } => State::Ready {
+                attempt,
+                since: duration(since),
+            },
+            Phase::TransientFailure { until } => State::TransientFailure {
+                until: duration(until),
+            },
             Phase::GaveUp { limit, .. } => State::GaveUp { limit },
             Phase::Shutdown => State::Shutdown,
         }
@@ -317,10 +333,10 @@ impl Connection {
         self.wanted_since.is_some()
     }
 
-    /// The config that the machine runs by.
+    /// The config that the machine runs by. A span of 2^64 ns or more has no end.
     #[must_use]
-    pub const fn config(&self) -> &Config {
-        &self.config
+    pub const fn config(&self) -> Config {
+        self.params.config()
     }
 
     /// What to keep for [`restore`](Self::restore), as if the connection or attempt there is
@@ -332,13 +348,13 @@ impl Connection {
         let _ = rest.handle_lost(now, self.latest());
         let next_start = match rest.phase {
             Phase::Idle { not_before } | Phase::GaveUp { not_before, .. } => not_before,
-            _ => now, // SHUTDOWN: all else was left just now
+            _ => 0, // SHUTDOWN: all else was left just now
         };
         Snapshot {
             attempts: rest.attempts,
             failures: rest.failures,
             backoff: rest.series.map(|series| series.current()),
-            wait: next_start.saturating_sub(now),
+            wait: duration(next_start.saturating_sub(nanos(now))),
         }
     }
 

@@ -54,6 +54,7 @@
 #[cfg(feature = "tokio")]
 extern crate std;
 
+mod clock;
 mod config;
 mod connection;
 mod explain;

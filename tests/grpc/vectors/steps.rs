@@ -119,7 +119,7 @@ fn apply(
         Event::Shutdown => return connection.shutdown(),
         Event::Restore => {
             let snapshot = connection.snapshot(now);
-            *connection = Connection::restore(*connection.config(), now, snapshot).expect("valid");
+            *connection = Connection::restore(connection.config(), now, snapshot).expect("valid");
         }
         Event::Settings | Event::Failed | Event::Lost => {
             let attempt = match step.attempt {

@@ -1,73 +1,82 @@
 //! The arithmetic of the machine: how an attempt's end decides when the next one may start.
 
 use super::{Attempt, Connection, Phase};
-use crate::{FirstDelay, FlapGuard, Limit, Reset, Start, Timing};
+use crate::clock::{NEVER, duration, is_due, nanos};
+use crate::{FirstDelay, FlapGuard, Limit, Start, Timing};
 use backoff_policy::Series;
-use core::time::Duration;
 
 impl Connection {
-    /// The delay that this draw gives at the series' place, and the place after it. Jitter is
-    /// around the value before jitter (S7), which alone is capped and carried on (S8).
-    pub(super) fn drawn(&self, draw: u64) -> (Duration, Series) {
-        let mut series = self.series.unwrap_or_else(|| Series::new(&self.schedule));
-        let delay = series.next(&self.schedule, draw);
-        match (self.series, self.config.first_delay) {
-            (None, FirstDelay::Exact) => (self.config.initial_backoff, series), // (D1)
-            _ => (delay, series),
-        }
+    /// Where the series stands.
+    #[inline]
+    fn place(&self) -> Series {
+        (self.series).unwrap_or_else(|| Series::new(&self.params.schedule))
     }
 
-    pub(super) fn start(&mut self, now: Duration, due_at: Duration, draw: u64) -> Start {
-        let (backoff, _) = self.drawn(draw);
-        let timeout = backoff.max(self.config.min_connect_timeout);
-        let deadline = now.saturating_add(timeout); // (S5)
-        let deadline = self
-            .give_up_at()
-            .map_or(deadline, |limit| deadline.min(limit));
+    /// The delay that this draw gives there. Jitter is around the value before jitter (S7).
+    #[inline]
+    fn delay(&self, draw: u64) -> u64 {
+        let schedule = &self.params.schedule;
+        nanos(match (self.series, self.params.first_delay) {
+            (None, FirstDelay::Exact) => schedule.base(), // (D1)
+            _ => self.place().next(schedule, draw),
+        })
+    }
+
+    /// Moves the series on: the value before jitter alone is capped and carried on (S8).
+    #[inline]
+    fn advance(&mut self, draw: u64) {
+        let mut series = self.place();
+        let _ = series.next(&self.params.schedule, draw);
+        self.series = Some(series);
+    }
+
+    pub(super) fn start(&mut self, now: u64, due_at: u64, draw: u64) -> Start {
+        let backoff = self.delay(draw);
+        let timeout = backoff.max(self.params.min_connect_timeout);
+        let deadline = now.saturating_add(timeout).min(self.give_up_at()); // (S5) (D11)
         let attempt = Attempt {
             started_at: now,
-            draw,
             backoff,
+            draw,
         };
-        self.restarted = None;
+        self.restart_at = NEVER;
         self.attempts = self.attempts.saturating_add(1);
         self.phase = Phase::Connecting { attempt, deadline };
         Start {
             attempt: self.latest(),
-            due_at,
-            deadline,
-            backoff,
+            due_at: duration(due_at),
+            deadline: duration(deadline),
+            backoff: duration(backoff),
         }
     }
 
     /// The earliest start after an attempt that ended now without a success.
-    pub(super) fn next_start(&self, now: Duration, attempt: Attempt) -> Duration {
-        let from = match self.config.timing {
+    #[inline]
+    pub(super) fn next_start(&self, now: u64, attempt: Attempt) -> u64 {
+        let from = match self.params.timing {
             Timing::FromStart => attempt.started_at, // (S3)
             Timing::FromFailure => now,              // (D2)
         };
-        let next_start = from.saturating_add(attempt.backoff);
-        let restart = self.restarted.unwrap_or(next_start); // (D5) (D15)
-        next_start.min(restart).max(now) // (S6)
+        let until = from.saturating_add(attempt.backoff).min(self.restart_at); // (D5) (D15)
+        until.max(now) // (S6)
     }
 
     /// Counts a failure, moves the series on, and gives the earliest next start; `None` where
     /// that was the last failure allowed.
-    fn back_off(&mut self, now: Duration, attempt: Attempt) -> Option<Duration> {
+    fn back_off(&mut self, now: u64, attempt: Attempt) -> Option<u64> {
         let next_start = self.next_start(now, attempt);
-        let (_, after) = self.drawn(attempt.draw);
-        if self.restarted.is_none() {
-            self.series = Some(after);
+        if !self.has_restarted() {
+            self.advance(attempt.draw);
         }
         self.failures = self.failures.saturating_add(1);
-        if (self.config.max_attempts).is_some_and(|limit| limit.get() <= self.failures) {
+        if (self.params.max_attempts).is_some_and(|limit| limit.get() <= self.failures) {
             self.give_up(Limit::Attempts, next_start);
             return None;
         }
         Some(next_start)
     }
 
-    pub(super) fn fail(&mut self, now: Duration, attempt: Attempt) {
+    pub(super) fn fail(&mut self, now: u64, attempt: Attempt) {
         match self.back_off(now, attempt) {
             None => {}
             Some(until) if self.elapses_by(until) => self.give_up(Limit::Elapsed, until),
@@ -76,16 +85,13 @@ impl Connection {
     }
 
     /// Ends a READY connection (C2), which one that was not stable does as a failure (D9).
-    pub(super) fn lose(&mut self, now: Duration, attempt: Attempt, since: Duration) {
-        let stable = match self.config.reset {
-            Reset::OnSettings => true,
-            Reset::AfterStable(_) if self.restarted.is_some() => true,
-            Reset::AfterStable(time) => now.saturating_sub(since) >= time,
-        };
+    pub(super) fn lose(&mut self, now: u64, attempt: Attempt, since: u64) {
+        let was_up = now.saturating_sub(since);
+        let stable = was_up >= self.params.stable_time || self.has_restarted();
         let not_before = if stable {
             self.clear_failures();
-            let (first_delay, _) = self.drawn(attempt.draw);
-            match self.config.flap_guard {
+            let first_delay = self.delay(attempt.draw);
+            match self.params.flap_guard {
                 FlapGuard::On => Some(attempt.started_at.saturating_add(first_delay)),
                 FlapGuard::Off => Some(now), // (S14)
             }
@@ -103,28 +109,34 @@ impl Connection {
     }
 
     /// The next start after an attempt in flight needs to wait no longer than until `point`.
-    pub(super) fn restart_series(&mut self, now: Duration, point: Duration) {
+    pub(super) fn restart_series(&mut self, now: u64, point: u64) {
         self.clear_failures();
-        let earlier = self.restarted.unwrap_or(point);
-        self.restarted = Some(point.min(earlier));
+        self.restart_at = self.restart_at.min(point);
         if let Some(since) = &mut self.wanted_since {
             *since = now;
         }
     }
 
-    pub(super) fn give_up(&mut self, limit: Limit, not_before: Duration) {
+    /// Since the latest attempt started.
+    const fn has_restarted(&self) -> bool {
+        self.restart_at != NEVER
+    }
+
+    pub(super) fn give_up(&mut self, limit: Limit, not_before: u64) {
         self.phase = Phase::GaveUp { limit, not_before };
         self.wanted_since = None;
     }
 
     /// Says whether at this time a connection will have been wanted in vain for long enough:
     /// then no attempt starts, and no wait for one begins (D11).
-    pub(super) fn elapses_by(&self, time: Duration) -> bool {
-        self.give_up_at().is_some_and(|limit| limit <= time)
+    #[inline]
+    pub(super) fn elapses_by(&self, time: u64) -> bool {
+        is_due(self.give_up_at(), time)
     }
 
-    fn give_up_at(&self) -> Option<Duration> {
-        let since = self.wanted_since?;
-        Some(since.saturating_add(self.config.max_elapsed?))
+    #[inline]
+    fn give_up_at(&self) -> u64 {
+        let limit = self.params.max_elapsed;
+        (self.wanted_since).map_or(NEVER, |since| since.saturating_add(limit))
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{FirstDelay, FlapGuard, Ratio, Reset, Timing};
 use std::string::ToString;
 
 extern crate std;
@@ -8,9 +9,32 @@ const fn s(seconds: u64) -> Duration {
 }
 
 #[test]
-fn the_state_of_a_connection_is_small_beside_its_parameters() {
-    let parameters = size_of::<Config>() + size_of::<Schedule>();
-    assert!(size_of::<Connection>() - parameters <= 128);
+fn the_state_of_a_connection_is_88_bytes_beside_its_parameters() {
+    assert_eq!(size_of::<Connection>() - size_of::<Params>(), 88);
+    assert_eq!(size_of::<Connection>(), 160);
+}
+
+#[test]
+fn a_config_comes_back_as_it_was_given() {
+    let mut others = Config {
+        initial_backoff: Duration::from_millis(7),
+        multiplier: Ratio::new(3, 2),
+        jitter: Ratio::new(1, 3),
+        max_backoff: s(7),
+        min_connect_timeout: s(3),
+        first_delay: FirstDelay::Exact,
+        timing: Timing::FromFailure,
+        reset: Reset::AfterStable(s(9)),
+        flap_guard: FlapGuard::Off,
+        max_attempts: 5.try_into().ok(),
+        max_elapsed: Some(s(600)),
+    };
+    for config in [Config::GRPC, others] {
+        assert_eq!(Connection::new(config).expect("valid").config(), config);
+    }
+    others.max_elapsed = Some(Duration::MAX);
+    let config = Connection::new(others).expect("valid").config();
+    assert_eq!(config.max_elapsed, None, "it never elapses");
 }
 
 #[test]
