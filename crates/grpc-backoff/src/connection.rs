@@ -122,7 +122,8 @@ impl Connection {
     /// nothing new while a connection is wanted or there, or after an end.
     pub fn connect(&mut self, now: Duration) {
         if let Phase::Idle { not_before } = self.phase {
-            self.wanted_since.get_or_insert(nanos(now));
+            let now = nanos(now);
+            self.wanted_since.get_or_insert(now);
             if self.elapses_by(not_before) {
                 self.give_up(Limit::Elapsed, not_before);
             }
