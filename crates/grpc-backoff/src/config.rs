@@ -24,6 +24,9 @@ pub struct Config {
     pub max_backoff: Duration,
     /// The least time an attempt is given up to SETTINGS, MIN_CONNECT_TIMEOUT: 20 s (S2, S5).
     pub min_connect_timeout: Duration,
+    /// How long one address has before the next is tried beside it, CONNECTION_ATTEMPT_DELAY:
+    /// 250 ms, within 100 ms to 2 s (A3). A [`Connection`](crate::Connection) has no use for it.
+    pub connection_attempt_delay: Duration,
     /// Whether the first delay is jittered: it is (D1).
     pub first_delay: FirstDelay,
     /// What a delay is counted from: the attempt's start (S3, D2).
@@ -90,6 +93,7 @@ impl Config {
         jitter: Ratio::new(1, 5),
         max_backoff: Duration::from_secs(120),
         min_connect_timeout: Duration::from_secs(20),
+        connection_attempt_delay: Duration::from_millis(250),
         first_delay: FirstDelay::Jittered,
         timing: Timing::FromStart,
         reset: Reset::OnSettings,
@@ -107,6 +111,10 @@ impl Config {
     pub const fn schedule(&self) -> Result<Schedule, ConfigError> {
         if self.min_connect_timeout.is_zero() {
             return Err(ConfigError::MinConnectTimeoutZero);
+        }
+        let delay = self.connection_attempt_delay;
+        if delay.as_millis() < 100 || delay.as_nanos() > 2_000_000_000 {
+            return Err(ConfigError::ConnectionAttemptDelay(delay));
         }
         if matches!(self.reset, Reset::AfterStable(Duration::ZERO)) {
             return Err(ConfigError::StableTimeZero);
@@ -214,6 +222,8 @@ pub enum ConfigError {
     Backoff(ScheduleError),
     /// `min_connect_timeout` is zero: every attempt would be over before it began.
     MinConnectTimeoutZero,
+    /// `connection_attempt_delay` is outside 100 ms to 2 s (A3).
+    ConnectionAttemptDelay(Duration),
     /// `AfterStable` of zero; say `OnSettings`.
     StableTimeZero,
     /// `max_elapsed` of zero; there would be no attempt at all.
@@ -232,6 +242,10 @@ impl fmt::Display for ConfigError {
             }
             Self::Backoff(error) => write!(f, "{error} (D3)"),
             Self::MinConnectTimeoutZero => f.write_str("min_connect_timeout is zero (D3)"),
+            Self::ConnectionAttemptDelay(delay) => write!(
+                f,
+                "connection_attempt_delay {delay:?} is outside 100 ms to 2 s (A3, D3)"
+            ),
             Self::StableTimeZero => f.write_str("reset: AfterStable of zero; say OnSettings (D3)"),
             Self::MaxElapsedZero => f.write_str("max_elapsed is zero; say None for no limit (D3)"),
         }

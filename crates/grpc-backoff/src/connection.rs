@@ -359,6 +359,12 @@ impl Connection {
         }
     }
 
+    /// Lets the next attempt have this number, for a host that counts over several machines (A2).
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn number_from(&mut self, attempts: u64) {
+        self.attempts = attempts;
+    }
+
     const fn has_connection(&self) -> bool {
         matches!(self.phase, Phase::Connecting { .. } | Phase::Ready { .. })
     }

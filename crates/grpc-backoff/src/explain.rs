@@ -51,7 +51,7 @@ impl Connection {
 }
 
 /// Shows tenths of a second, rounded up so that a wait never reads as none.
-struct Seconds(Duration);
+pub(crate) struct Seconds(pub(crate) Duration);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

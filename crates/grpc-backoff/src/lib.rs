@@ -51,6 +51,8 @@
     )
 )]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
 #[cfg(feature = "tokio")]
 extern crate std;
 
@@ -58,6 +60,8 @@ mod clock;
 mod config;
 mod connection;
 mod explain;
+#[cfg(feature = "alloc")]
+mod pick_first;
 #[cfg(feature = "tokio")]
 mod reconnector;
 mod settings;
@@ -67,6 +71,8 @@ mod token_bucket;
 pub use backoff_policy::{Ratio, Schedule};
 pub use config::{Config, ConfigError, FirstDelay, FlapGuard, Lint, Reset, Timing};
 pub use connection::Connection;
+#[cfg(feature = "alloc")]
+pub use pick_first::{PickAction, PickFirst, interleave};
 #[cfg(feature = "tokio")]
 pub use reconnector::{AttemptReport, Error, Failure, Outcome, Reconnector, Status};
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};

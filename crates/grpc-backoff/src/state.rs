@@ -37,6 +37,21 @@ pub enum State {
     Shutdown,
 }
 
+#[cfg(feature = "alloc")]
+impl State {
+    /// The name that gRPC gives it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "IDLE",
+            Self::Connecting { .. } => "CONNECTING",
+            Self::Ready { .. } => "READY",
+            Self::TransientFailure { .. } => "TRANSIENT_FAILURE",
+            Self::GaveUp { .. } => "GAVE UP",
+            Self::Shutdown => "SHUTDOWN",
+        }
+    }
+}
+
 /// The limit that ended a run (D11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

@@ -1,0 +1,318 @@
+use crate::{Abort, AttemptId, Config, ConfigError, Connection, Limit, Snapshot, Start, Verdict};
+use address::Address;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem::take;
+use core::time::Duration;
+
+mod address;
+mod explain;
+mod interleave;
+mod list;
+mod pass;
+mod state;
+
+pub use interleave::interleave;
+
+/// One connection to a server that has several addresses: it says which to dial and when.
+///
+/// Every address has a [`Connection`] of its own, with its own backoff (D10). While none is
+/// connected, a pass goes over the list in order: the next address is tried when the one before
+/// has failed or has had [`Config::connection_attempt_delay`] without an answer, so several
+/// attempts may be in flight, at most one for each address (A2, A3). The first server whose
+/// SETTINGS arrives wins, and all other attempts are aborted (A5). Once every address has failed,
+/// each is tried again whenever its own wait ends, and a new list is asked for (A6, A7).
+///
+/// The calls are those of a [`Connection`], and with one address so is what it does. What it
+/// wants done, aborts too, comes from [`poll_action`](Self::poll_action) alone: after every call,
+/// call that until it gives `None`. Ids are unique over all addresses and resolutions.
+///
+/// ```
+/// # use {core::time::Duration, grpc_backoff::*};
+/// let ms = Duration::from_millis;
+/// let draw = || 1 << 63; // the middle of the jitter: bring your own generator
+/// let mut server = PickFirst::new(Config::GRPC, ["v6", "v4"])?;
+///
+/// server.connect(ms(0));
+/// let Some(PickAction::Start { start: v6, address: &"v6" }) = server.poll_action(ms(0), draw)
+/// else { panic!() };
+/// assert_eq!(server.poll_action(ms(249), draw), None);
+/// let Some(PickAction::Start { start: v4, address: &"v4" }) = server.poll_action(ms(250), draw)
+/// else { panic!() };
+///
+/// assert_eq!(server.handle_settings(ms(300), v4.attempt), Verdict::Accepted);
+/// let abort = Abort { attempt: v6.attempt };
+/// assert_eq!(server.poll_action(ms(300), draw), Some(PickAction::Abort(abort)));
+/// # Ok::<(), ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PickFirst<A> {
+    /// What a new address begins with.
+    blank: Connection,
+    /// In the order of preference (A1).
+    addresses: Vec<Address<A>>,
+    /// Addresses that have left the list, with the time when they are forgotten (A9).
+    former: Vec<(Address<A>, Duration)>,
+    /// When to ask for a new list, where there is somebody to ask (A7).
+    resolver: Option<Box<Connection>>,
+    /// What is still to be aborted.
+    aborts: Vec<Abort>,
+    /// Since when a connection is wanted and missing.
+    wanted_since: Option<Duration>,
+    /// How many addresses have had their turn in this pass: all of them, once it has failed.
+    turns: usize,
+    /// When the next address has its turn, while there is one.
+    next_turn: Duration,
+    /// A pass has failed since a connection was wanted (A6).
+    failing: bool,
+    end: Option<End>,
+    /// Attempts and resolutions started so far: the latest has the id `attempts - 1`.
+    attempts: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    GaveUp(Limit),
+    Shutdown,
+}
+
+/// What the host of a [`PickFirst`] has to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickAction<'a, A> {
+    /// Begin to connect to this address.
+    Start {
+        /// Under which id, and by when.
+        start: Start,
+        /// Where to.
+        address: &'a A,
+    },
+    /// Resolve the server's name, and report the list by
+    /// [`handle_resolved`](PickFirst::handle_resolved) or an error by
+    /// [`handle_failed`](PickFirst::handle_failed) (A7).
+    Resolve(Start),
+    /// Stop this attempt or resolution, or close the connection that it made.
+    Abort(Abort),
+}
+
+impl<A: PartialEq> PickFirst<A> {
+    /// Makes a machine in IDLE that wants no connection yet. Without an address it waits for
+    /// [`set_addresses`](Self::set_addresses) or a [resolver](Self::with_resolver).
+    ///
+    /// # Errors
+    ///
+    /// A config that makes no sense is refused, see [`ConfigError`] (D3).
+    pub fn new(
+        config: Config,
+        addresses: impl IntoIterator<Item = A>,
+    ) -> Result<Self, ConfigError> {
+        let mut pick_first = Self {
+            blank: Connection::new(config)?,
+            addresses: Vec::new(),
+            former: Vec::new(),
+            resolver: None,
+            aborts: Vec::new(),
+            wanted_since: None,
+            turns: 0,
+            next_turn: Duration::ZERO,
+            failing: false,
+            end: None,
+            attempts: 0,
+        };
+        pick_first.replace(Duration::ZERO, addresses);
+        Ok(pick_first)
+    }
+
+    /// Makes a machine in IDLE that goes on where a [`snapshot`](Self::snapshot) left off, as
+    /// [`Connection::restore`] does for each address (D10).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn restore(
+        config: Config,
+        now: Duration,
+        snapshot: impl IntoIterator<Item = (A, Snapshot)>,
+    ) -> Result<Self, ConfigError> {
+        let mut pick_first = Self::new(config, [])?;
+        for (value, snapshot) in snapshot {
+            let machine = Connection::restore(config, now, snapshot)?;
+            pick_first.attempts = pick_first.attempts.max(snapshot.attempts);
+            pick_first.add(Address::new(value, machine));
+        }
+        Ok(pick_first)
+    }
+
+    /// Asks for a new list by [`PickAction::Resolve`]: when a connection is wanted and there is no
+    /// address, and once for every failed pass. Resolutions back off as attempts do, and two that
+    /// succeed keep a first delay between them (A7).
+    #[must_use]
+    pub fn with_resolver(mut self) -> Self {
+        let config = Config {
+            reset: crate::Reset::OnSettings,
+            flap_guard: crate::FlapGuard::On,
+            ..*self.blank.config()
+        };
+        self.resolver = Connection::new(config).ok().map(Box::new);
+        self
+    }
+
+    // ---- What the application wants ----
+
+    /// Wants a connection: begins a pass at the head of the list (A1). Says nothing new while a
+    /// connection is wanted or there, or after an end.
+    pub fn connect(&mut self, now: Duration) {
+        if self.is_wanted() || self.end.is_some() || self.ready().is_some() {
+            return;
+        }
+        self.wanted_since = Some(now);
+        for address in &mut self.addresses {
+            address.revive(now);
+            address.failed = address.waits_after_failure(now);
+        }
+        self.begin_pass(now);
+    }
+
+    /// Wants no connection any more: IDLE, where no attempt starts and each wait still counts
+    /// (D8). A READY connection stays; what is in flight is cancelled (D12).
+    pub fn withdraw(&mut self, now: Duration) {
+        self.wanted_since = None;
+        self.failing = false;
+        self.end_each(|machine| machine.withdraw(now));
+    }
+
+    /// Restarts the series of every address, ends all waits and begins a new pass (C4). Attempts
+    /// in flight go on; where one fails, its address may be tried again at once (D5). Leads out
+    /// of `GaveUp`, to IDLE.
+    pub fn reset(&mut self, now: Duration) {
+        for machine in self.machines() {
+            machine.reset(now);
+        }
+        self.restart(now);
+    }
+
+    /// The server to connect to has changed: starts afresh with these addresses and no history,
+    /// at once if a connection is wanted and missing. From READY it leads to IDLE (C2), and out
+    /// of `GaveUp`.
+    pub fn retarget(&mut self, now: Duration, addresses: impl IntoIterator<Item = A>) {
+        if self.end == Some(End::Shutdown) {
+            return;
+        }
+        for address in take(&mut self.addresses) {
+            self.aborts.extend(address.end().1);
+        }
+        self.former.clear();
+        let wanted = self.wanted_since.take();
+        self.replace(now, addresses);
+        self.wanted_since = wanted;
+        self.end_each(|machine| machine.retarget(now));
+        self.restart(now);
+    }
+
+    /// Ends everything for good (C1): no deadline follows, and no action but aborts.
+    pub fn shutdown(&mut self) {
+        self.end_each(Connection::shutdown);
+        self.wanted_since = None;
+        self.end = Some(End::Shutdown);
+    }
+
+    // ---- What happened ----
+
+    /// The server's SETTINGS has arrived for this attempt: it wins, and all else that is in
+    /// flight is aborted (A5). See [`Connection::handle_settings`].
+    #[must_use]
+    pub fn handle_settings(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
+        let mut machines = self
+            .addresses
+            .iter_mut()
+            .map(|address| &mut address.machine);
+        let accepted =
+            |machine: &mut Connection| machine.handle_settings(now, attempt) == Verdict::Accepted;
+        if !machines.any(accepted) {
+            return Verdict::Stale;
+        }
+        self.withdraw(now);
+        Verdict::Accepted
+    }
+
+    /// The attempt failed before SETTINGS arrived, or the resolution did: its address backs off
+    /// (S1), and the next one has its turn (A4). Of a connection that is READY it says what
+    /// [`handle_lost`](Self::handle_lost) does.
+    #[must_use]
+    pub fn handle_failed(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
+        if let Some(resolver) = &mut self.resolver
+            && resolver.handle_failed(now, attempt) == Verdict::Accepted
+        {
+            self.check_limits(now);
+            return Verdict::Accepted;
+        }
+        for index in 0..self.addresses.len() {
+            let Some(address) = self.addresses.get_mut(index) else {
+                break;
+            };
+            let was_ready = address.is_ready();
+            if address.machine.handle_failed(now, attempt) == Verdict::Accepted {
+                if was_ready {
+                    self.check_limits(now);
+                } else {
+                    self.failed(index, now);
+                }
+                return Verdict::Accepted;
+            }
+        }
+        Verdict::Stale
+    }
+
+    /// The READY connection that this attempt made is gone: IDLE until it is wanted again (C2).
+    /// Of an attempt in flight it says what [`handle_failed`](Self::handle_failed) does.
+    #[must_use]
+    pub fn handle_lost(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
+        self.handle_failed(now, attempt)
+    }
+
+    // ---- What to do ----
+
+    /// The deadline by which to call [`poll_action`](Self::poll_action); it may lie in the past,
+    /// and `None` asks for no call. Every other call that takes `&mut self` may change it.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        let live = self.live().filter_map(Connection::poll_timeout);
+        live.chain(self.next_turn()).chain(self.gives_up_at()).min()
+    }
+
+    /// Says what to do now, if anything. Calling early is harmless, calling late is one action for
+    /// each address. Call it until it gives `None`. `draw`, uniform over all of `u64`, is called
+    /// exactly once for each `Start` and `Resolve` and not otherwise (S9).
+    #[must_use]
+    pub fn poll_action(
+        &mut self,
+        now: Duration,
+        draw: impl FnMut() -> u64,
+    ) -> Option<PickAction<'_, A>> {
+        if let Some(abort) = self.aborts.pop() {
+            return Some(PickAction::Abort(abort));
+        }
+        let due = self.poll_machines(now, draw)?;
+        Some(match due {
+            pass::Due::Start(index, start) => PickAction::Start {
+                start,
+                address: &self.addresses.get(index)?.value,
+            },
+            pass::Due::Resolve(start) => PickAction::Resolve(start),
+            pass::Due::Abort(abort) => PickAction::Abort(abort),
+        })
+    }
+
+    fn end_each(&mut self, end: impl FnMut(&mut Connection) -> Option<Abort>) {
+        let mut aborts = take(&mut self.aborts);
+        aborts.extend(self.machines().filter_map(end));
+        self.aborts = aborts;
+    }
+
+    fn machines(&mut self) -> impl Iterator<Item = &mut Connection> {
+        let resolver = self.resolver.as_deref_mut();
+        let addresses = self.addresses.iter_mut();
+        resolver
+            .into_iter()
+            .chain(addresses.map(|address| &mut address.machine))
+    }
+}

@@ -1,0 +1,69 @@
+use crate::{Abort, Connection, State};
+use core::time::Duration;
+
+/// An address and what is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct Address<A> {
+    pub(super) value: A,
+    pub(super) machine: Connection,
+    /// When its turn was due, if it had to wait for one: nothing of it is due before.
+    pub(super) turn_at: Duration,
+    /// It has failed since this pass began.
+    pub(super) failed: bool,
+}
+
+impl<A> Address<A> {
+    pub(super) const fn new(value: A, machine: Connection) -> Self {
+        Self {
+            value,
+            machine,
+            turn_at: Duration::ZERO,
+            failed: false,
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.machine.state(), State::Ready { .. })
+    }
+
+    pub(super) fn is_connecting(&self) -> bool {
+        is_connecting(&self.machine)
+    }
+
+    pub(super) fn gave_up(&self) -> bool {
+        matches!(self.machine.state(), State::GaveUp { .. })
+    }
+
+    /// An attempt is to start now.
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        let due_at = self.machine.poll_timeout();
+        !self.is_connecting() && due_at.is_some_and(|due_at| due_at <= now)
+    }
+
+    pub(super) fn waits_after_failure(&self, now: Duration) -> bool {
+        self.machine.failures() > 0 && !self.machine.snapshot(now).wait.is_zero()
+    }
+
+    /// Gives the address back, with the abort of what there is to it.
+    pub(super) fn end(mut self) -> (A, Option<Abort>) {
+        let abort = self.machine.shutdown();
+        (self.value, abort)
+    }
+
+    pub(super) fn revive(&mut self, now: Duration) {
+        revive(&mut self.machine, now);
+    }
+}
+
+pub(super) fn is_connecting(machine: &Connection) -> bool {
+    matches!(machine.state(), State::Connecting { .. })
+}
+
+/// One that gave up may try again, when its wait is over (D10, D11).
+pub(super) fn revive(machine: &mut Connection, now: Duration) {
+    if matches!(machine.state(), State::GaveUp { .. })
+        && let Ok(revived) = Connection::restore(*machine.config(), now, machine.snapshot(now))
+    {
+        *machine = revived;
+    }
+}

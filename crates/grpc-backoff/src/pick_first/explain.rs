@@ -1,0 +1,55 @@
+use super::PickFirst;
+use crate::State;
+use crate::explain::Seconds;
+use core::fmt;
+use core::time::Duration;
+
+impl<A> PickFirst<A> {
+    /// Says in one line what the machine is doing and why, for a human.
+    #[must_use]
+    pub fn explain(&self, now: Duration) -> impl fmt::Display + use<'_, A> {
+        fmt::from_fn(move |f| match (&*self.addresses, self.ready()) {
+            ([only], _) => write!(f, "{}", only.machine.explain(now)),
+            (_, Some(ready)) => write!(f, "{}", ready.explain(now)),
+            ([], None) => self.explain_empty(f, now),
+            (_, None) => self.explain_several(f, now),
+        })
+    }
+
+    fn explain_empty(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
+        match (&self.resolver, self.end) {
+            (Some(resolver), _) => write!(f, "{}; no address yet", resolver.explain(now)),
+            (None, None) if self.is_wanted() => f.write_str("TRANSIENT_FAILURE: no address"),
+            (None, _) => write!(f, "{}; no address", self.state().name()),
+        }
+    }
+
+    fn explain_several(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
+        let (state, failures) = (self.state(), self.failures());
+        let s = if failures == 1 { "" } else { "s" };
+        f.write_str(state.name())?;
+        match state {
+            State::Shutdown => return Ok(()),
+            State::GaveUp { limit } => {
+                return write!(f, " after {failures} failure{s}: {limit} reached");
+            }
+            State::Idle if !self.is_wanted() => return f.write_str("; no connection wanted"),
+            _ => write!(f, " after {failures} failure{s}")?,
+        }
+        let (in_flight, all) = (self.in_flight().count(), self.addresses.len());
+        if in_flight > 0 {
+            write!(f, "; trying {in_flight} of {all} addresses")?;
+        }
+        match self.next_start() {
+            Some(due_at) if due_at > now => {
+                write!(
+                    f,
+                    "; next attempt in {}",
+                    Seconds(due_at.saturating_sub(now))
+                )
+            }
+            Some(_) => f.write_str("; next attempt now"),
+            None => Ok(()),
+        }
+    }
+}

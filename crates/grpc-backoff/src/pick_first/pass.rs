@@ -1,0 +1,192 @@
+//! The passes over the list: whose turn it is, and when all have failed.
+
+use super::address::{is_connecting, revive};
+use super::{End, PickFirst};
+use crate::{Abort, Action, Connection, Limit, Start, State};
+use core::time::Duration;
+
+/// What a machine asks for.
+pub(super) enum Due {
+    Start(usize, Start),
+    Resolve(Start),
+    Abort(Abort),
+}
+
+impl<A: PartialEq> PickFirst<A> {
+    /// Begins at the head of the list (A1). Attempts in flight go on and need no turn.
+    pub(super) fn begin_pass(&mut self, now: Duration) {
+        self.turns = 0;
+        if !self.addresses.iter().any(|address| address.is_connecting()) {
+            self.next_turn = self.next_turn.min(now);
+        }
+        if self.addresses.is_empty() {
+            self.resolve(now);
+        }
+        self.check_limits(now);
+    }
+
+    /// After a reset or a new target: as new, and no end but shutdown is final.
+    pub(super) fn restart(&mut self, now: Duration) {
+        if self.end == Some(End::Shutdown) {
+            return;
+        }
+        self.end = None;
+        self.failing = false;
+        for address in &mut self.addresses {
+            address.failed = false;
+        }
+        if self.is_wanted() {
+            self.wanted_since = Some(now);
+            self.begin_pass(now);
+        }
+    }
+
+    /// Gives addresses their turn as long as it is time for the next one. An address that waits
+    /// is passed over, and is tried when its wait ends (A4).
+    fn take_turns(&mut self, now: Duration) {
+        let Some(since) = self.wanted_since else {
+            return;
+        };
+        while let Some(address) = self.addresses.get_mut(self.turns) {
+            if self.next_turn > now && !address.is_connecting() {
+                break;
+            }
+            self.turns = self.turns.saturating_add(1);
+            let waits_already = address.machine.is_wanted();
+            address.turn_at = if waits_already {
+                Duration::ZERO
+            } else {
+                self.next_turn
+            };
+            address.machine.connect(since);
+            if address.is_due(now) {
+                let delay = self.blank.config().connection_attempt_delay;
+                self.next_turn = now.saturating_add(delay); // (A3)
+            }
+        }
+    }
+
+    /// What the first machine in turn that is due asks for.
+    pub(super) fn poll_machines(
+        &mut self,
+        now: Duration,
+        mut draw: impl FnMut() -> u64,
+    ) -> Option<Due> {
+        self.check_limits(now);
+        if let Some(due) = self.poll_resolver(now, &mut draw) {
+            return Some(due);
+        }
+        while let Some(index) = self.first_due(now) {
+            let address = self.addresses.get_mut(index)?;
+            if !address.is_connecting() {
+                address.machine.number_from(self.attempts);
+            }
+            match address.machine.poll_action(now, &mut draw) {
+                Some(Action::Start(mut start)) => {
+                    start.due_at = start.due_at.max(address.turn_at);
+                    self.attempts = self.attempts.saturating_add(1);
+                    return Some(Due::Start(index, start));
+                }
+                Some(Action::Abort(abort)) => {
+                    self.failed(index, now);
+                    return Some(Due::Abort(abort));
+                }
+                None => self.failed(index, now), // it gave up: the host is late (D11)
+            }
+        }
+        None
+    }
+
+    fn poll_resolver(&mut self, now: Duration, draw: impl FnOnce() -> u64) -> Option<Due> {
+        let resolver = self.resolver.as_deref_mut()?;
+        if !is_connecting(resolver) {
+            resolver.number_from(self.attempts);
+        }
+        let action = resolver.poll_action(now, draw);
+        self.check_limits(now);
+        match action? {
+            Action::Start(start) => {
+                self.attempts = self.attempts.saturating_add(1);
+                Some(Due::Resolve(start))
+            }
+            Action::Abort(abort) => Some(Due::Abort(abort)),
+        }
+    }
+
+    fn first_due(&self, now: Duration) -> Option<usize> {
+        let mut addresses = self.addresses.iter().enumerate();
+        let due = addresses.find(|(index, address)| {
+            self.is_live(*index, address)
+                && (address.machine.poll_timeout()).is_some_and(|due_at| due_at <= now)
+        });
+        due.map(|(index, _)| index)
+    }
+
+    /// This address has failed: the next one has its turn, if it was the latest (A4).
+    pub(super) fn failed(&mut self, index: usize, now: Duration) {
+        if let Some(address) = self.addresses.get_mut(index) {
+            address.failed = true;
+        }
+        if index.checked_add(1) == Some(self.turns) {
+            self.next_turn = now;
+        }
+        if self.all_failed() {
+            self.failing = true; // (A6)
+            for address in &mut self.addresses {
+                address.failed = false;
+            }
+            self.resolve(now); // (A7)
+        }
+        self.check_limits(now);
+    }
+
+    pub(super) fn all_failed(&self) -> bool {
+        let mut addresses = self.addresses.iter();
+        addresses.all(|address| address.failed || address.gave_up())
+    }
+
+    /// Asks for a new list, as soon as the backoff of resolutions allows (A7).
+    pub(super) fn resolve(&mut self, now: Duration) {
+        if let (Some(resolver), true) = (&mut self.resolver, self.wanted_since.is_some()) {
+            revive(resolver, now);
+            resolver.connect(now);
+        }
+    }
+
+    /// Gives turns, and gives up when there is nothing left to try (D11).
+    pub(super) fn check_limits(&mut self, now: Duration) {
+        if self.end.is_some() {
+            return;
+        }
+        self.take_turns(now);
+        let limit = if self.addresses.is_empty() {
+            let elapsed = self.gives_up_at().is_some_and(|limit| limit <= now);
+            let resolver = self.resolver.as_deref().and_then(limit_of);
+            resolver.or_else(|| elapsed.then_some(Limit::Elapsed))
+        } else {
+            let all = self.addresses.iter().all(|address| address.gave_up());
+            let first = self.addresses.first();
+            first
+                .filter(|_| all)
+                .and_then(|first| limit_of(&first.machine))
+        };
+        if let Some(limit) = limit {
+            self.end = Some(End::GaveUp(limit));
+            self.wanted_since = None;
+            self.withdraw_resolution(now);
+        }
+    }
+
+    pub(super) fn withdraw_resolution(&mut self, now: Duration) {
+        if let Some(resolver) = &mut self.resolver {
+            self.aborts.extend(resolver.withdraw(now));
+        }
+    }
+}
+
+fn limit_of(machine: &Connection) -> Option<Limit> {
+    match machine.state() {
+        State::GaveUp { limit } => Some(limit),
+        _ => None,
+    }
+}

@@ -1,0 +1,140 @@
+//! What is known about several addresses at once.
+
+use super::address::is_connecting;
+use super::{Address, End, PickFirst};
+use crate::{Config, Connection, Snapshot, State};
+use core::time::Duration;
+
+impl<A> PickFirst<A> {
+    /// The state of the whole, with its deadline where it has one (C1).
+    ///
+    /// With one address it is the state of its [`Connection`]. With several it is CONNECTING while
+    /// a pass has an attempt in flight, and once a pass has failed it is TRANSIENT_FAILURE until
+    /// READY, whatever is tried again meanwhile (A6).
+    #[must_use]
+    pub fn state(&self) -> State {
+        match (&self.end, &*self.addresses) {
+            (Some(End::Shutdown), _) => return State::Shutdown,
+            (Some(End::GaveUp(limit)), _) => return State::GaveUp { limit: *limit },
+            (None, [only]) => return only.machine.state(),
+            (None, _) => {}
+        }
+        if let Some(ready) = self.ready() {
+            return ready.state();
+        }
+        if !self.is_wanted() {
+            return State::Idle;
+        }
+        if self.addresses.is_empty() {
+            let resolving = self.resolver.as_deref().map(Connection::state);
+            let until = Duration::MAX; // until there is an address (A8)
+            return resolving.unwrap_or(State::TransientFailure { until });
+        }
+        if self.failing {
+            let until = self.next_start().or_else(|| self.earliest_timeout());
+            let until = until.unwrap_or(Duration::MAX);
+            return State::TransientFailure { until };
+        }
+        let mut in_flight = self.in_flight();
+        in_flight.next().map_or(State::Idle, Connection::state)
+    }
+
+    /// When the next attempt starts, or the next resolution where there is no address, if nothing
+    /// happens before. `None` where none is planned: unwanted, or all there are is in flight.
+    #[must_use]
+    pub fn next_start(&self) -> Option<Duration> {
+        let waiting = self.live().filter(|machine| !is_connecting(machine));
+        let starts = waiting.filter_map(Connection::poll_timeout);
+        starts.chain(self.next_turn()).min()
+    }
+
+    /// Says whether a connection is wanted and missing.
+    #[must_use]
+    pub const fn is_wanted(&self) -> bool {
+        self.wanted_since.is_some()
+    }
+
+    /// Attempts and resolutions started in the machine's life, and in that of the one it was
+    /// restored from.
+    #[must_use]
+    pub const fn attempts(&self) -> u64 {
+        self.attempts
+    }
+
+    /// The failures of all addresses on the list, each since its series last restarted; without
+    /// an address, those of resolutions.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        let sum = |sum: u32, machine: &Connection| sum.saturating_add(machine.failures());
+        if self.addresses.is_empty() {
+            return self.resolver.as_deref().map_or(0, Connection::failures);
+        }
+        (self.connections()).fold(0, |total, (_, machine)| sum(total, machine))
+    }
+
+    /// The addresses in order, each with its own connection: for reading.
+    pub fn connections(&self) -> impl ExactSizeIterator<Item = (&A, &Connection)> {
+        (self.addresses.iter()).map(|address| (&address.value, &address.machine))
+    }
+
+    /// The config that the machine runs by.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        self.blank.config()
+    }
+
+    /// What to keep for [`restore`](Self::restore), for each address: see
+    /// [`Connection::snapshot`].
+    pub fn snapshot(&self, now: Duration) -> impl ExactSizeIterator<Item = (&A, Snapshot)> {
+        self.connections().map(move |(address, machine)| {
+            let attempts = self.attempts; // so that no id is given twice
+            let snapshot = machine.snapshot(now);
+            (
+                address,
+                Snapshot {
+                    attempts,
+                    ..snapshot
+                },
+            )
+        })
+    }
+
+    pub(super) fn ready(&self) -> Option<&Connection> {
+        let ready = self.addresses.iter().find(|address| address.is_ready());
+        ready.map(|address| &address.machine)
+    }
+
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = &Connection> {
+        let machines = self.addresses.iter().map(|address| &address.machine);
+        machines.filter(|machine| is_connecting(machine))
+    }
+
+    /// The machines that count: the resolver, the addresses that have had their turn, and those
+    /// with an attempt in flight.
+    pub(super) fn live(&self) -> impl Iterator<Item = &Connection> {
+        let addresses = self.addresses.iter().enumerate();
+        let live = addresses.filter(|(index, address)| self.is_live(*index, address));
+        let resolver = self.resolver.as_deref();
+        (resolver.into_iter()).chain(live.map(|(_, address)| &address.machine))
+    }
+
+    pub(super) fn is_live(&self, index: usize, address: &Address<A>) -> bool {
+        index < self.turns || address.is_connecting()
+    }
+
+    fn earliest_timeout(&self) -> Option<Duration> {
+        self.live().filter_map(Connection::poll_timeout).min()
+    }
+
+    /// When the next address has its turn.
+    pub(super) fn next_turn(&self) -> Option<Duration> {
+        let waiting = self.is_wanted() && self.turns < self.addresses.len();
+        waiting.then_some(self.next_turn)
+    }
+
+    /// When wanting a connection without any address comes to an end; addresses have their own.
+    pub(super) fn gives_up_at(&self) -> Option<Duration> {
+        let since = self.wanted_since.filter(|_| self.addresses.is_empty())?;
+        Some(since.saturating_add(self.config().max_elapsed?))
+    }
+}

@@ -1,0 +1,3 @@
+//! What holds for several addresses whatever happens, and that one address is a `Connection`.
+
+mod one;
