@@ -190,6 +190,21 @@ impl<A: PartialEq> PickFirst<A> {
         self.restart(now);
     }
 
+    /// As [`reset`](Self::reset), but waits end within `window`, as those of
+    /// [`Connection::reset_within`] do (D15): each address at a point of its own, spread from the
+    /// one that `draw` chooses for the first.
+    pub fn reset_within(&mut self, now: Duration, window: Duration, draw: u64) {
+        let mut draw = draw;
+        for address in &mut self.addresses {
+            address.machine.reset_within(now, window, draw);
+            draw = draw.wrapping_add(0x9e37_79b9_7f4a_7c15); // 2^64 by the golden ratio: even
+        }
+        if let Some(resolver) = &mut self.resolver {
+            resolver.reset_within(now, window, draw);
+        }
+        self.restart(now);
+    }
+
     /// The server to connect to has changed: starts afresh with these addresses and no history,
     /// at once if a connection is wanted and missing. From READY it leads to IDLE (C2), and out
     /// of `GaveUp`.

@@ -14,6 +14,7 @@ enum Call {
     Connect,
     Withdraw,
     Reset,
+    ResetWithin(u64),
     Retarget,
     SameList,
     Shutdown,
@@ -31,6 +32,7 @@ fn calls() -> impl Strategy<Value = Call> {
         6 => Just(Call::Connect),
         2 => Just(Call::Withdraw),
         1 => Just(Call::Reset),
+        1 => any::<u64>().prop_map(Call::ResetWithin),
         1 => Just(Call::Retarget),
         1 => Just(Call::SameList),
         4 => older().prop_map(Call::Settings),
@@ -95,6 +97,10 @@ impl Pair {
         match call {
             Call::Connect => (one.connect(now), pick.connect(now)).0,
             Call::Reset => (one.reset(now), pick.reset(now)).0,
+            Call::ResetWithin(draw) => {
+                one.reset_within(now, s(15), draw);
+                pick.reset_within(now, s(15), draw);
+            }
             Call::Withdraw => {
                 done.extend(one.withdraw(now).map(Action::Abort));
                 pick.withdraw(now);
