@@ -150,7 +150,7 @@ impl<A: PartialEq> PickFirst<A> {
         let config = Config {
             reset: crate::Reset::OnSettings,
             flap_guard: crate::FlapGuard::On,
-            ..*self.blank.config()
+            ..self.blank.config()
         };
         self.resolver = Connection::new(config).ok().map(Box::new);
         self

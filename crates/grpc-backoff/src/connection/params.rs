@@ -2,6 +2,9 @@ use crate::clock::{NEVER, duration, nanos};
 use crate::{Config, ConfigError, FirstDelay, FlapGuard, Ratio, Reset, Schedule, Timing};
 use backoff_policy::Jitter;
 use core::num::NonZeroU32;
+use core::time::Duration;
+
+const SECOND: u32 = 1_000_000_000;
 
 /// A [`Config`] that has been checked, as the machine computes with it: spans in ns.
 #[derive(Clone, Debug)]
@@ -12,6 +15,8 @@ pub(super) struct Params {
     pub(super) stable_time: u64,
     /// [`NEVER`]: no limit.
     pub(super) max_elapsed: u64,
+    /// In ns, at most 2 s; for a host with several addresses.
+    connection_attempt_delay: u32,
     pub(super) max_attempts: Option<NonZeroU32>,
     pub(super) first_delay: FirstDelay,
     pub(super) timing: Timing,
@@ -34,6 +39,11 @@ impl Params {
         };
         Ok(Self {
             schedule,
+            connection_attempt_delay: match config.connection_attempt_delay.as_secs() {
+                0 => config.connection_attempt_delay.subsec_nanos(),
+                1 => SECOND.saturating_add(config.connection_attempt_delay.subsec_nanos()),
+                _ => SECOND.saturating_mul(2), // it was checked
+            },
             min_connect_timeout: nanos(config.min_connect_timeout),
             stable_time,
             max_elapsed,
@@ -54,6 +64,7 @@ impl Params {
             },
             max_backoff: self.schedule.cap(),
             min_connect_timeout: duration(self.min_connect_timeout),
+            connection_attempt_delay: Duration::from_nanos(self.connection_attempt_delay as u64),
             first_delay: self.first_delay,
             timing: self.timing,
             reset: match self.stable_time {

@@ -11,7 +11,7 @@ const fn s(seconds: u64) -> Duration {
 #[test]
 fn the_state_of_a_connection_is_88_bytes_beside_its_parameters() {
     assert_eq!(size_of::<Connection>() - size_of::<Params>(), 88);
-    assert_eq!(size_of::<Connection>(), 160);
+    assert_eq!(size_of::<Connection>(), 168);
 }
 
 #[test]
@@ -22,6 +22,7 @@ fn a_config_comes_back_as_it_was_given() {
         jitter: Ratio::new(1, 3),
         max_backoff: s(7),
         min_connect_timeout: s(3),
+        connection_attempt_delay: s(2),
         first_delay: FirstDelay::Exact,
         timing: Timing::FromFailure,
         reset: Reset::AfterStable(s(9)),

@@ -62,7 +62,7 @@ pub(super) fn is_connecting(machine: &Connection) -> bool {
 /// One that gave up may try again, when its wait is over (D10, D11).
 pub(super) fn revive(machine: &mut Connection, now: Duration) {
     if matches!(machine.state(), State::GaveUp { .. })
-        && let Ok(revived) = Connection::restore(*machine.config(), now, machine.snapshot(now))
+        && let Ok(revived) = Connection::restore(machine.config(), now, machine.snapshot(now))
     {
         *machine = revived;
     }

@@ -80,7 +80,7 @@ impl<A: PartialEq> PickFirst<A> {
     /// Aborts what there is to these addresses, and remembers those that have failed or wait:
     /// until the wait is over, and MAX_BACKOFF beyond (A9).
     fn leave(&mut self, now: Duration, left: Vec<Address<A>>) {
-        let config = *self.blank.config();
+        let config = self.blank.config();
         for address in left {
             let snapshot = address.machine.snapshot(now);
             if (snapshot.failures > 0 || !snapshot.wait.is_zero())

@@ -79,7 +79,7 @@ impl<A> PickFirst<A> {
 
     /// The config that the machine runs by.
     #[must_use]
-    pub const fn config(&self) -> &Config {
+    pub const fn config(&self) -> Config {
         self.blank.config()
     }
 
