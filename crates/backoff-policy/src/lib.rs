@@ -43,7 +43,11 @@ mod jitter;
 mod nanos;
 mod ratio;
 mod schedule;
+mod series;
+#[cfg(test)]
+mod tests;
 
 pub use jitter::{Jitter, uniform};
 pub use ratio::Ratio;
-pub use schedule::{Schedule, ScheduleError, Series};
+pub use schedule::{Schedule, ScheduleError};
+pub use series::Series;

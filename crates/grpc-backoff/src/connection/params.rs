@@ -2,21 +2,17 @@ use crate::clock::{NEVER, duration, nanos};
 use crate::{Config, ConfigError, FirstDelay, FlapGuard, Ratio, Reset, Schedule, Timing};
 use backoff_policy::Jitter;
 use core::num::NonZeroU32;
-use core::time::Duration;
-
-const SECOND: u32 = 1_000_000_000;
 
 /// A [`Config`] that has been checked, as the machine computes with it: spans in ns.
 #[derive(Clone, Debug)]
 pub(super) struct Params {
     pub(super) schedule: Schedule,
     pub(super) min_connect_timeout: u64,
+    connection_attempt_delay: u64, // only to be given back
     /// How long a connection must have been up for the series to restart; zero: no time.
     pub(super) stable_time: u64,
     /// [`NEVER`]: no limit.
     pub(super) max_elapsed: u64,
-    /// In ns, at most 2 s; for a host with several addresses.
-    connection_attempt_delay: u32,
     pub(super) max_attempts: Option<NonZeroU32>,
     pub(super) first_delay: FirstDelay,
     pub(super) timing: Timing,
@@ -39,12 +35,8 @@ impl Params {
         };
         Ok(Self {
             schedule,
-            connection_attempt_delay: match config.connection_attempt_delay.as_secs() {
-                0 => config.connection_attempt_delay.subsec_nanos(),
-                1 => SECOND.saturating_add(config.connection_attempt_delay.subsec_nanos()),
-                _ => SECOND.saturating_mul(2), // it was checked
-            },
             min_connect_timeout: nanos(config.min_connect_timeout),
+            connection_attempt_delay: nanos(config.connection_attempt_delay),
             stable_time,
             max_elapsed,
             max_attempts: config.max_attempts,
@@ -64,7 +56,7 @@ impl Params {
             },
             max_backoff: self.schedule.cap(),
             min_connect_timeout: duration(self.min_connect_timeout),
-            connection_attempt_delay: Duration::from_nanos(self.connection_attempt_delay as u64),
+            connection_attempt_delay: duration(self.connection_attempt_delay),
             first_delay: self.first_delay,
             timing: self.timing,
             reset: match self.stable_time {

@@ -1,0 +1,63 @@
+use crate::jitter::within;
+use crate::nanos::nanos;
+use crate::{Jitter, Schedule};
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+/// Where one client stands in a [`Schedule`]: what its next delay is drawn from.
+///
+/// Copy it before [`next`](Self::next) to be able to go back. It has no generator of its own:
+/// the host draws (B4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Series {
+    /// In ns: the next ceiling; for `Decorrelated` the previous delay.
+    current: NonZeroU64,
+}
+
+impl Series {
+    /// Starts at the first delay.
+    #[must_use]
+    pub const fn new(schedule: &Schedule) -> Self {
+        Self {
+            current: schedule.base,
+        }
+    }
+
+    /// Goes on from a stored [`current`](Self::current). A value outside this schedule's base to
+    /// cap, stored under another schedule, is brought to the nearer end.
+    #[must_use]
+    pub fn resume(schedule: &Schedule, current: Duration) -> Self {
+        let current = NonZeroU64::new(nanos(current)).unwrap_or(schedule.base);
+        Self { current }.within(schedule)
+    }
+
+    #[inline]
+    fn within(self, schedule: &Schedule) -> Self {
+        Self {
+            current: self.current.max(schedule.base).min(schedule.cap),
+        }
+    }
+
+    /// The value that the next delay is drawn from: its ceiling, or for
+    /// [`Jitter::Decorrelated`] the previous delay.
+    #[must_use]
+    pub const fn current(&self) -> Duration {
+        Duration::from_nanos(self.current.get())
+    }
+
+    /// Gives the next delay by one draw, uniform over all of `u64` (B3), and moves on. Jitter
+    /// never compounds: what grows is the value before it. Under another schedule than before it
+    /// first does what [`resume`](Self::resume) does.
+    #[inline(always)] // so that a caller that needs the delay or the move alone gets just that
+    #[must_use]
+    pub fn next(&mut self, schedule: &Schedule, draw: u64) -> Duration {
+        let Self { current } = self.within(schedule);
+        let (least, most) = schedule.interval(current);
+        let delay = schedule.clip(within(least, most, draw));
+        self.current = match schedule.jitter {
+            Jitter::Decorrelated => NonZeroU64::new(delay).unwrap_or(current),
+            _ => schedule.grow(current, schedule.multiplier),
+        };
+        Duration::from_nanos(delay)
+    }
+}
