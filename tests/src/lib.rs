@@ -21,6 +21,7 @@
 //! | [`simulation`] | a whole connection of such a pair, held to the rules at every step |
 use std::io::Write;
 
+pub mod addresses;
 pub mod compact;
 pub mod datagrams;
 pub mod draws;

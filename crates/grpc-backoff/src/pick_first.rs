@@ -169,6 +169,7 @@ impl<A: PartialEq> PickFirst<A> {
             address.revive(now);
             address.failed = address.waits_after_failure(now);
         }
+        self.check_pass(now);
         self.begin_pass(now);
     }
 

@@ -1,10 +1,12 @@
 //! One test per rule of `spec/grpc-connection-backoff.md`. Where a test needs tokio, it is in
 //! `grpc/reconnector`.
 
+mod addresses;
 mod configs;
 mod decisions;
 mod document;
 mod fleet;
 mod limits;
+mod lists;
 mod official;
 mod states;

@@ -59,7 +59,7 @@ pub(super) fn is_connecting(machine: &Connection) -> bool {
     matches!(machine.state(), State::Connecting { .. })
 }
 
-/// One that gave up may try again, when its wait is over (D10, D11).
+/// One that gave up may try again, when its wait is over (A10).
 pub(super) fn revive(machine: &mut Connection, now: Duration) {
     if matches!(machine.state(), State::GaveUp { .. })
         && let Ok(revived) = Connection::restore(machine.config(), now, machine.snapshot(now))

@@ -130,14 +130,19 @@ impl<A: PartialEq> PickFirst<A> {
         if index.checked_add(1) == Some(self.turns) {
             self.next_turn = now;
         }
-        if self.all_failed() {
-            self.failing = true; // (A6)
+        self.check_pass(now);
+        self.check_limits(now);
+    }
+
+    /// Where every address has failed, so has the pass: the next begins, in no order (A6).
+    pub(super) fn check_pass(&mut self, now: Duration) {
+        if self.all_failed() && !self.addresses.is_empty() {
+            self.failing = true;
             for address in &mut self.addresses {
                 address.failed = false;
             }
             self.resolve(now); // (A7)
         }
-        self.check_limits(now);
     }
 
     pub(super) fn all_failed(&self) -> bool {
@@ -153,7 +158,7 @@ impl<A: PartialEq> PickFirst<A> {
         }
     }
 
-    /// Gives turns, and gives up when there is nothing left to try (D11).
+    /// Gives turns, and gives up when there is nothing left to try (A10).
     pub(super) fn check_limits(&mut self, now: Duration) {
         if self.end.is_some() {
             return;
