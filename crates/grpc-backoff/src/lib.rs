@@ -37,6 +37,7 @@
 //!
 //! For HTTP/2 a [`SettingsProbe`] tells from the first bytes whether the server has accepted.
 //!
+//! The feature `alloc` adds `PickFirst`, for a server with several addresses; it needs no std.
 //! The feature `tokio` adds `Reconnector`, which runs this loop over any async connect
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
 
