@@ -50,6 +50,12 @@ impl Jitter {
 
 /// Maps one draw, uniform over all of `u64`, to a span of at most `most`, evenly and ends included
 /// (B3): what [`Jitter::Full`] does for a ceiling of `most`.
+///
+/// ```
+/// # use {backoff_policy::uniform, core::time::Duration};
+/// let ms = Duration::from_millis;
+/// assert_eq!([0, 1 << 63, u64::MAX].map(|draw| uniform(ms(10), draw)), [ms(0), ms(5), ms(10)]);
+/// ```
 #[must_use]
 pub const fn uniform(most: Duration, draw: u64) -> Duration {
     Duration::from_nanos(within(0, nanos(most), draw))

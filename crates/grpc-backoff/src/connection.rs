@@ -13,9 +13,9 @@ mod tests;
 /// One connection to one server: it says when to dial, you dial.
 ///
 /// The [crate documentation](crate) shows its run loop. Any order of calls with any times is
-/// allowed; instants past 2^64 ns (584 years) are the end of time. After every call, call [`poll_action`](Self::poll_action) until it gives `None`:
-/// that is at most one `Abort` and one `Start` for any instant. A deadline that saturates to
-/// [`Duration::MAX`] never comes.
+/// allowed. After every call, call [`poll_action`](Self::poll_action) until it gives `None`: that
+/// is at most one `Abort` and one `Start` for any instant. Time ends after 2^64 ns (584 years): a
+/// deadline beyond that reads [`Duration::MAX`], and never comes (D7).
 ///
 /// # Deviations
 ///
