@@ -39,6 +39,7 @@ pub mod simulation;
 pub mod subject;
 pub mod time;
 pub mod transaction;
+pub mod twin;
 pub mod vectors;
 
 /// Says that a test cannot run here, past the harness, which hides what passing tests print.

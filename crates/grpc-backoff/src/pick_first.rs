@@ -196,12 +196,9 @@ impl<A: PartialEq> PickFirst<A> {
     /// one that `draw` chooses for the first.
     pub fn reset_within(&mut self, now: Duration, window: Duration, draw: u64) {
         let mut draw = draw;
-        for address in &mut self.addresses {
-            address.machine.reset_within(now, window, draw);
+        for machine in self.machines() {
+            machine.reset_within(now, window, draw);
             draw = draw.wrapping_add(0x9e37_79b9_7f4a_7c15); // 2^64 by the golden ratio: even
-        }
-        if let Some(resolver) = &mut self.resolver {
-            resolver.reset_within(now, window, draw);
         }
         self.restart(now);
     }
@@ -324,11 +321,11 @@ impl<A: PartialEq> PickFirst<A> {
         self.aborts = aborts;
     }
 
+    /// All machines: of the addresses, of those that are remembered, and of the resolver.
     fn machines(&mut self) -> impl Iterator<Item = &mut Connection> {
-        let resolver = self.resolver.as_deref_mut();
-        let addresses = self.addresses.iter_mut();
-        resolver
-            .into_iter()
-            .chain(addresses.map(|address| &mut address.machine))
+        let former = self.former.iter_mut().map(|(address, _)| address);
+        let addresses = self.addresses.iter_mut().chain(former);
+        let machines = addresses.map(|address| &mut address.machine);
+        machines.chain(self.resolver.as_deref_mut())
     }
 }

@@ -1,13 +1,14 @@
-//! Runs `vectors/grpc.json`.
+//! Runs `vectors/grpc.json`, through a connection and through several addresses of which there is one.
 
 mod steps;
 
 use conformance::draws::Draws;
-use conformance::grpc::{actions, fail, lose, settle};
+use conformance::grpc::fail;
 use conformance::time::ns;
+use conformance::twin::Twin;
 use conformance::vectors::load;
 use grpc_backoff::{
-    Action, Config, Connection, FirstDelay, FlapGuard, Ratio, Reset, Start, Timing,
+    Action, Config, Connection, FirstDelay, FlapGuard, Ratio, Reset, Start, Timing, Verdict,
 };
 use serde::Deserialize;
 use std::time::Duration;
@@ -138,12 +139,12 @@ enum Outcome {
 }
 
 impl Drive {
-    fn check(&self, id: &str, mut connection: Connection, mut draws: Draws) {
+    fn check(&self, id: &str, mut connection: Twin, mut draws: Draws) {
         let mut starts: Vec<(Duration, Start)> = Vec::new();
         connection.connect(Duration::ZERO);
         while starts.len() < self.attempts {
             let now = connection.poll_timeout().expect("never stuck");
-            for action in actions(&mut connection, now, || draws.draw()) {
+            for action in connection.actions(now, || draws.draw()) {
                 if let Action::Start(start) = action {
                     starts.push((now, start));
                     self.end(&mut connection, now, start);
@@ -184,18 +185,22 @@ impl Drive {
         }
     }
 
-    fn end(&self, connection: &mut Connection, started_at: Duration, start: Start) {
+    fn end(&self, connection: &mut Twin, started_at: Duration, start: Start) {
         let now = started_at + ns(self.after_ns);
         match self.outcome {
-            Outcome::Failed => fail(connection, now, start.attempt),
+            Outcome::Failed => accept(connection.handle_failed(now, start.attempt)),
             Outcome::Silent => {}
             Outcome::Lost => {
-                settle(connection, started_at, start.attempt);
-                lose(connection, now, start.attempt);
+                accept(connection.handle_settings(started_at, start.attempt));
+                accept(connection.handle_lost(now, start.attempt));
                 connection.connect(now);
             }
         }
     }
+}
+
+fn accept(verdict: Verdict) {
+    assert_eq!(verdict, Verdict::Accepted);
 }
 
 /// Clients that fail together at 0; the n-th draws from SplitMix64 seeded n.
@@ -251,7 +256,7 @@ fn every_vector_holds() {
             "{id} says where it comes from"
         );
         let config = vector.config.config();
-        let connection = || Connection::new(config).unwrap_or_else(|error| panic!("{id}: {error}"));
+        let connection = || Twin::new(config).unwrap_or_else(|error| panic!("{id}: {error}"));
         let schedule = || {
             config
                 .schedule()

@@ -1,8 +1,8 @@
 //! Vectors that are a script: an event, then what the machine does and shows.
 
 use conformance::draws::Draws;
-use conformance::grpc::actions;
 use conformance::time::ns;
+use conformance::twin::Twin;
 use grpc_backoff::{Abort, Action, AttemptId, Connection, Start, State, Verdict};
 use serde::Deserialize;
 use std::time::Duration;
@@ -70,13 +70,13 @@ enum VerdictData {
     Stale,
 }
 
-pub(crate) fn check(id: &str, mut connection: Connection, mut draws: Draws, steps: &[Step]) {
+pub(crate) fn check(id: &str, mut connection: Twin, mut draws: Draws, steps: &[Step]) {
     let mut ids: Vec<AttemptId> = Vec::new();
     for step in steps {
         let (now, expect) = (ns(step.at_ns), &step.expect);
         let context = format!("{id} at {now:?}, {:?}", step.event);
         let abort = apply(&mut connection, step, now, &ids, &mut draws, &context);
-        let polled = actions(&mut connection, now, || draws.draw());
+        let polled = connection.actions(now, || draws.draw());
 
         let done: Vec<_> = abort.map(Action::Abort).into_iter().chain(polled).collect();
         assert_eq!(done.len(), expect.actions.len(), "{context}: {done:?}");
@@ -99,7 +99,7 @@ pub(crate) fn check(id: &str, mut connection: Connection, mut draws: Draws, step
 }
 
 fn apply(
-    connection: &mut Connection,
+    connection: &mut Twin,
     step: &Step,
     now: Duration,
     ids: &[AttemptId],
@@ -116,10 +116,9 @@ fn apply(
         Event::Poll => {}
         Event::Withdraw => return connection.withdraw(now),
         Event::Retarget => return connection.retarget(now),
-        Event::Shutdown => return connection.shutdown(),
+        Event::Shutdown => return connection.shutdown(now),
         Event::Restore => {
-            let snapshot = connection.snapshot(now);
-            *connection = Connection::restore(connection.config(), now, snapshot).expect("valid");
+            connection.restart(now);
         }
         Event::Settings | Event::Failed | Event::Lost => {
             let attempt = match step.attempt {
@@ -189,7 +188,7 @@ fn check_action(action: &Action, expected: &ActionData, context: &str) {
     }
 }
 
-fn state_name(connection: &Connection) -> &'static str {
+fn state_name(connection: &Twin) -> &'static str {
     match connection.state() {
         State::Idle => "IDLE",
         State::Connecting { .. } => "CONNECTING",
