@@ -1,3 +1,4 @@
 //! What holds for several addresses whatever happens, and that one address is a `Connection`.
 
+mod many;
 mod one;

@@ -83,8 +83,8 @@ impl<A> PickFirst<A> {
         self.blank.config()
     }
 
-    /// What to keep for [`restore`](Self::restore), for each address: see
-    /// [`Connection::snapshot`].
+    /// What to keep for [`restore`](Self::restore), for each address on the list: see
+    /// [`Connection::snapshot`]. Of an empty list nothing is kept, not even the number of attempts.
     pub fn snapshot(&self, now: Duration) -> impl ExactSizeIterator<Item = (&A, Snapshot)> {
         self.connections().map(move |(address, machine)| {
             let attempts = self.attempts; // so that no id is given twice
