@@ -302,7 +302,7 @@ impl Connection {
         matches!(self.phase, Phase::Connecting { .. } | Phase::Ready { .. })
     }
 
-    const fn latest(&self) -> AttemptId {
+    pub(crate) const fn latest(&self) -> AttemptId {
         AttemptId(self.attempts.saturating_sub(1))
     }
 

@@ -50,12 +50,16 @@ impl Connection {
     }
 }
 
-/// Shows tenths of a second, rounded up so that a wait never reads as none.
+/// Shows tenths of a second, rounded up so that a wait never reads as none; `{:#}` shows whole
+/// seconds without them.
 pub(crate) struct Seconds(pub(crate) Duration);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tenths = self.0.as_nanos().div_ceil(100_000_000);
-        write!(f, "{}.{} s", tenths / 10, tenths % 10)
+        match tenths % 10 {
+            0 if f.alternate() => write!(f, "{} s", tenths / 10),
+            tenth => write!(f, "{}.{tenth} s", tenths / 10),
+        }
     }
 }

@@ -75,7 +75,10 @@ pub use connection::Connection;
 #[cfg(feature = "alloc")]
 pub use pick_first::{PickAction, PickFirst, interleave};
 #[cfg(feature = "tokio")]
-pub use reconnector::{AttemptReport, Error, Failure, Outcome, Reconnector, Status};
+pub use reconnector::{
+    Attempt, AttemptBudget, AttemptReport, Connecting, ConnectionGuard, Error, Failure, Handle,
+    LastFailure, Outcome, Phase, PhaseTimes, Reason, Reconnector, Status, Wait,
+};
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};
 pub use state::{Abort, Action, AttemptId, Limit, Snapshot, Start, State, Verdict};
 pub use token_bucket::{BudgetError, TokenBucket};

@@ -228,6 +228,20 @@ impl<A: PartialEq> PickFirst<A> {
         self.end = Some(End::Shutdown);
     }
 
+    /// The connection of this attempt is used before its server has accepted (D13): all other
+    /// attempts are cancelled, and wait their time (D12). This one goes on under its deadline.
+    pub fn cancel_others(&mut self, now: Duration, attempt: AttemptId) {
+        let Some(since) = self.wanted_since else {
+            return;
+        };
+        for address in &mut self.addresses {
+            if address.is_connecting() && address.machine.latest() != attempt {
+                self.aborts.extend(address.machine.withdraw(now));
+                address.machine.connect(since);
+            }
+        }
+    }
+
     // ---- What happened ----
 
     /// The server's SETTINGS has arrived for this attempt: it wins, and all else that is in

@@ -1,29 +1,47 @@
-mod driver;
+mod attempt;
+mod budget;
+mod clock;
+mod connect;
+mod core;
+mod draws;
+mod guard;
+mod handle;
+mod phase;
 mod report;
+mod status;
+mod tell;
 
-use crate::{AttemptId, Config, ConfigError, Connection, Snapshot, Start};
-use core::fmt;
-use core::future::poll_fn;
-use core::pin::pin;
-use core::task::{Context, Poll};
-use core::time::Duration;
-use driver::Driver;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use crate::{AttemptId, Config, ConfigError, PickFirst, Snapshot};
+use ::core::fmt;
+use ::core::future::poll_fn;
+use ::core::pin::Pin;
+use ::core::time::Duration;
+use clock::Clock;
+use connect::{Dial, Stop, Waiting};
+use core::Core;
+use draws::Draws;
 use std::boxed::Box;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::string::ToString;
-use tokio::sync::watch;
+use std::sync::Arc;
+use std::vec::Vec;
 
-pub use report::{AttemptReport, Error, Failure, Outcome, Status};
+pub use attempt::Attempt;
+pub use budget::AttemptBudget;
+pub use guard::ConnectionGuard;
+pub use handle::Handle;
+pub use phase::{Phase, PhaseTimes};
+pub use report::{AttemptReport, Error, Failure, Outcome, Wait};
+pub use status::{LastFailure, Reason, Status};
 
 /// Connects again and again, as often as the gRPC connection backoff allows and no more.
 ///
-/// It takes any async connect function and drives a [`Connection`] with tokio's clock and one
-/// random generator of its own, seeded by the operating system (B4). The function must resolve
-/// only once the server has *accepted* the connection (for gRPC: when SETTINGS has arrived),
-/// since that is what resets the backoff (S11); it is dropped when its connect deadline passes
-/// (S5). A host that uses connections before that (D13) drives a [`Connection`] itself.
+/// It takes any async connect function and drives a [`PickFirst`](crate::PickFirst) with tokio's
+/// clock and one random generator of its own, seeded by the operating system (B4). The function
+/// must resolve only once the server has *accepted* the connection (for gRPC: when SETTINGS has
+/// arrived), since that is what resets the backoff (S11); it is dropped when its connect deadline
+/// passes (S5), which covers all that it does. Where connections are used before that (D13), it
+/// takes the [`guard`](Attempt::guard) of its attempt.
 ///
 /// ```
 /// # use {grpc_backoff::*, std::io, std::time::Duration, tokio::net::TcpStream};
@@ -49,135 +67,207 @@ pub use report::{AttemptReport, Error, Failure, Outcome, Status};
 /// # Cancel safety
 ///
 /// Everything happens inside [`connect`](Self::connect); no task is spawned. Dropping its future
-/// loses nothing, not even the attempt in flight: that stays here, and the next call goes on with
-/// it, or with the wait. Meanwhile nobody drives it: an attempt whose connect deadline passes in
-/// between has failed by the next call. To want no connection any more, call
-/// [`withdraw`](Self::withdraw). And this is how to hurry when the network comes back:
-///
-/// ```
-/// # use {core::fmt, core::future::Future, grpc_backoff::*};
-/// # async fn hurry<F, Fut, C, E: fmt::Display>(mut server: Reconnector<F, Fut>, network_is_back: tokio::sync::Notify) -> Result<C, Error<E>>
-/// # where F: FnMut(AttemptId) -> Fut, Fut: Future<Output = Result<C, Failure<E>>> {
-/// loop {
-///     tokio::select! {
-///         connected = server.connect() => break connected,
-///         () = network_is_back.notified() => server.reset(), // ends a wait, and lets an attempt go on
-///     }
-/// }
-/// # }
-/// ```
-pub struct Reconnector<F, Fut> {
+/// loses nothing, not even the attempts in flight: they stay here, and the next call goes on with
+/// them, or with the wait. Meanwhile nobody drives them: an attempt whose connect deadline passes
+/// in between has failed by the next call. To want no connection any more, call
+/// [`withdraw`](Handle::withdraw). Dropping the reconnector ends everything, as
+/// [`shutdown`](Handle::shutdown) does.
+pub struct Reconnector<A: Clone + Eq, F, Fut> {
     dial: F,
-    driver: Driver<Fut>,
+    handle: Handle<A>,
+    /// The futures of the attempts in flight.
+    dials: Vec<Dial<Fut>>,
+    resolver: Option<Resolver<A>>,
+    resolving: Option<(AttemptId, Resolving<A>)>,
+    /// An attempt has ended, and the task has not let others run since.
+    owes_yield: bool,
 }
 
-impl<F, Fut> Reconnector<F, Fut>
+type Resolver<A> = Box<dyn FnMut() -> Resolving<A> + Send>;
+type Resolving<A> = Pin<Box<dyn Future<Output = Result<Vec<A>, Arc<str>>> + Send>>;
+
+impl<F, Fut> Reconnector<(), F, Fut>
 where
-    F: FnMut(AttemptId) -> Fut,
+    F: FnMut(Attempt) -> Fut,
 {
-    /// Makes a reconnector that has not connected yet. `dial` is called with the id of each
+    /// Makes a reconnector to one target that has not connected yet. `dial` is called for each
     /// attempt and gives the future that connects.
     ///
     /// # Errors
     ///
     /// A config that makes no sense is refused, see [`ConfigError`] (D3).
     pub fn new(config: Config, dial: F) -> Result<Self, ConfigError> {
-        Ok(Self::drive(Connection::new(config)?, dial))
+        Self::with_addresses(config, [()], dial)
     }
+}
 
-    /// As [`new`](Self::new), but goes on where a [`snapshot`](Self::snapshot) left off: it
-    /// waits what is left.
+/// The connect function's future where it is a service's.
+pub type Connecting<C, E> = Pin<Box<dyn Future<Output = Result<C, Failure<E>>> + Send>>;
+
+impl<A, F, Fut> Reconnector<A, F, Fut>
+where
+    A: Clone + Eq,
+    F: FnMut(Attempt<A>) -> Fut,
+{
+    /// As [`new`](Reconnector::new), for a target that has several addresses: each has its own
+    /// backoff, and they are tried as gRPC does, the next one 250 ms after the one before.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
-    pub fn restore(config: Config, snapshot: Snapshot, dial: F) -> Result<Self, ConfigError> {
-        let machine = Connection::restore(config, Duration::ZERO, snapshot)?;
+    /// As [`new`](Reconnector::new).
+    pub fn with_addresses(
+        config: Config,
+        addresses: impl IntoIterator<Item = A>,
+        dial: F,
+    ) -> Result<Self, ConfigError> {
+        let machine = PickFirst::new(config, addresses)?;
+        Ok(Self::drive(machine, dial))
+    }
+
+    /// Makes a reconnector that goes on where a [`snapshot`](Handle::snapshot) left off, with its
+    /// addresses: each waits what is left (D10).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Reconnector::new).
+    pub fn restore(
+        config: Config,
+        snapshot: impl IntoIterator<Item = (A, Snapshot)>,
+        dial: F,
+    ) -> Result<Self, ConfigError> {
+        let machine = PickFirst::restore(config, Duration::ZERO, snapshot)?;
         Ok(Self::drive(machine, dial))
     }
 
     /// The clock starts here, at zero.
-    fn drive(machine: Connection, dial: F) -> Self {
-        let mut rng: SmallRng = rand::make_rng();
-        let driver = Driver::new(machine, Box::new(move || rng.next_u64()));
-        Self { dial, driver }
+    fn drive(machine: PickFirst<A>, dial: F) -> Self {
+        Self {
+            dial,
+            handle: Handle {
+                core: Core::new(Clock::start(), machine),
+            },
+            dials: Vec::new(),
+            resolver: None,
+            resolving: None,
+            owes_yield: false,
+        }
     }
 
     /// Takes its draws from a generator with this seed: for tests that replay. Never use one
     /// seed for two clients.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
-        let mut rng = SmallRng::seed_from_u64(seed);
-        self.with_draws(move || rng.next_u64())
+        self.with_inner(|inner| inner.draws = Draws::seeded(seed))
     }
 
     /// Takes its draws, uniform over all of `u64`, from a function: for tests that name each
     /// delay.
     #[must_use]
-    pub fn with_draws(mut self, draws: impl FnMut() -> u64 + Send + 'static) -> Self {
-        self.driver.draws = Box::new(draws);
+    pub fn with_draws(self, draws: impl FnMut() -> u64 + Send + 'static) -> Self {
+        self.with_inner(|inner| inner.draws = Draws::Function(Box::new(draws)))
+    }
+
+    /// Starts attempts only within a budget that many reconnectors share (D17).
+    #[must_use]
+    pub fn with_budget(self, budget: AttemptBudget) -> Self {
+        self.with_inner(|inner| inner.budget = Some(budget))
+    }
+
+    /// Names the target in what `tracing` and the metrics say of it.
+    #[must_use]
+    pub fn named(self, target: impl Into<Arc<str>>) -> Self {
+        self.with_inner(|inner| inner.target = Some(target.into()))
+    }
+
+    /// Calls `observer` at the end of every attempt, with what was planned and what came of it. It
+    /// may call the [`Handle`].
+    #[must_use]
+    pub fn on_attempt(self, observer: impl Fn(&AttemptReport) + Send + Sync + 'static) -> Self {
+        self.with_inner(|inner| inner.observer = Some(Arc::new(observer)))
+    }
+
+    /// Reads from a function how long the machine has been suspended since it booted, instead of
+    /// from the system's clocks (D16): for tests, and for systems whose clocks do not say.
+    #[must_use]
+    pub fn with_suspend_clock(
+        self,
+        suspended: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        self.with_inner(|inner| {
+            inner.suspended = suspended();
+            inner.suspend_clock = Some(Arc::new(suspended));
+        })
+    }
+
+    fn with_inner(self, change: impl FnOnce(&mut core::Inner<A>)) -> Self {
+        self.handle.core.with(|inner, _| change(inner));
         self
     }
 
-    /// Calls `observer` at the end of every attempt, with what was planned and what came of it.
+    /// Reads and commands it from anywhere, also while it is inside
+    /// [`connect`](Self::connect).
     #[must_use]
-    pub fn on_attempt(mut self, observer: impl FnMut(&AttemptReport) + Send + 'static) -> Self {
-        self.driver.observer = Box::new(observer);
-        self
-    }
-
-    /// Watches the state, the last failure and the instant of the next attempt. A watch shows
-    /// the latest value only: see [`on_attempt`](Self::on_attempt) for all that happened.
-    #[must_use]
-    pub fn watch(&self) -> watch::Receiver<Status> {
-        self.driver.status.subscribe()
+    pub const fn handle(&self) -> &Handle<A> {
+        &self.handle
     }
 
     /// The connection that `connect` gave is gone (C2). Calling `connect` again says so too.
     /// Without a connection it says nothing; an attempt in flight stays.
     pub fn lost(&mut self) {
-        self.driver.lost();
+        self.handle.core.with(|inner, now| inner.lost(now));
     }
 
-    /// Nobody wants a connection any more: drops an attempt in flight, which is neither success
-    /// nor failure (D12). The wait still counts (D8).
+    /// As [`Handle::withdraw`], and the future of an attempt that this cancels is dropped at once.
     pub fn withdraw(&mut self) {
-        self.driver.withdraw();
+        self.handle.withdraw();
+        self.sweep();
     }
 
-    /// Restarts the series and ends any wait, for instance when the network is back (C4). An
-    /// attempt in flight goes on; if it fails, the next one starts at once (D5).
-    pub fn reset(&mut self) {
-        let now = self.driver.clock.now();
-        self.driver.machine.reset(now);
-        self.driver.publish();
-    }
-
-    /// Ends everything for good, an attempt in flight as well: from now on `connect` fails with
-    /// [`Error::Shutdown`] (C1). An established connection is the caller's to close.
+    /// As [`Handle::shutdown`], and the future of an attempt that this cancels is dropped at once.
     pub fn shutdown(&mut self) {
-        self.driver.shutdown();
-    }
-
-    /// What to keep across a restart of the program, see [`Connection::snapshot`].
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        self.driver.machine.snapshot(self.driver.clock.now())
-    }
-
-    /// Says in one line what it is doing and why, for a human.
-    #[must_use]
-    pub fn explain(&self) -> impl fmt::Display + use<'_, F, Fut> {
-        self.driver.machine.explain(self.driver.clock.now())
+        self.handle.shutdown();
+        self.sweep();
     }
 }
 
-impl<F, Fut, C, E> Reconnector<F, Fut>
+impl<A, F, Fut, C, E> Reconnector<A, F, Fut>
 where
-    F: FnMut(AttemptId) -> Fut,
+    A: Clone + Eq + fmt::Debug,
+    F: FnMut(Attempt<A>) -> Fut,
     Fut: Future<Output = Result<C, Failure<E>>>,
     E: fmt::Display,
 {
+    /// As [`with_addresses`](Self::with_addresses), with addresses that are looked for at the
+    /// first [`connect`](Self::connect), and again after each pass over them that failed.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Reconnector::new).
+    pub fn with_resolver<R, Res, Addresses, Error>(
+        config: Config,
+        mut resolve: R,
+        dial: F,
+    ) -> Result<Self, ConfigError>
+    where
+        R: FnMut() -> Res + Send + 'static,
+        Res: Future<Output = Result<Addresses, Error>> + Send + 'static,
+        Addresses: IntoIterator<Item = A>,
+        Error: fmt::Display,
+    {
+        let machine = PickFirst::new(config, [])?.with_resolver();
+        let mut reconnector = Self::drive(machine, dial);
+        reconnector.resolver = Some(Box::new(move || {
+            let resolving = resolve();
+            Box::pin(async move {
+                match resolving.await {
+                    Ok(addresses) => Ok(addresses.into_iter().collect()),
+                    Err(error) => Err(error.to_string().into()),
+                }
+            })
+        }));
+        Ok(reconnector)
+    }
+
     /// Gives a connection, as soon as the backoff allows and the server accepts. A connection
     /// given before counts as lost. Dropped before it is done, the next call goes on: see
     /// [cancel safety](Self#cancel-safety).
@@ -185,68 +275,52 @@ where
     /// # Errors
     ///
     /// [`Error::Refused`] where the connect function says that the failure is final,
-    /// [`Error::GaveUp`] at a limit of the config (D11), [`Error::Shutdown`] after `shutdown`.
+    /// [`Error::GaveUp`] at a limit of the config (D11), [`Error::Withdrawn`] and
+    /// [`Error::Shutdown`] where a [`Handle`] says so.
     ///
     /// # Panics
     ///
     /// Where the connect function does: that attempt has failed.
     pub async fn connect(&mut self) -> Result<C, Error<E>> {
-        self.driver.connect();
-        loop {
-            let start = self.driver.next_attempt().await?;
-            match self.dialled(start).await {
-                Some(Ok(connection)) => {
-                    self.driver.connected(start);
-                    return Ok(connection);
-                }
-                Some(Err(Failure::Retry(error))) => {
-                    let outcome = Outcome::Failed(error.to_string().into());
-                    self.driver.failed(start, outcome);
-                }
-                Some(Err(Failure::Final(error))) => {
-                    let outcome = Outcome::Refused(error.to_string().into());
-                    self.driver.failed(start, outcome);
-                    self.driver.withdraw();
-                    return Err(Error::Refused(error));
-                }
-                None => {} // past its deadline: the machine aborts it
-            }
+        self.connected(Wait::ForReady).await
+    }
+
+    /// As [`connect`](Self::connect), but fails fast: it waits for attempts, never for a backoff
+    /// (C3). The attempts stay in flight when it is dropped, and an attempt that is not due fails
+    /// it at once, so it may be called as often as one likes.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), and [`Error::Unavailable`].
+    ///
+    /// # Panics
+    ///
+    /// As [`connect`](Self::connect).
+    pub async fn try_connect(&mut self) -> Result<C, Error<E>> {
+        self.connected(Wait::FailFast).await
+    }
+
+    async fn connected(&mut self, wait: Wait) -> Result<C, Error<E>> {
+        self.handle.core.with(|inner, now| inner.begin(now));
+        let mut waiting = Waiting::new(Arc::clone(&self.handle.core));
+        match poll_fn(|cx| self.poll_connect(&mut waiting, wait, cx)).await {
+            Ok(connection) => Ok(connection),
+            Err(Stop::Error(error)) => Err(error),
+            Err(Stop::Panicked(panic)) => resume_unwind(panic),
         }
-    }
-
-    /// What the connect function gives by the attempt's deadline.
-    async fn dialled(&mut self, start: Start) -> Option<Fut::Output> {
-        let clock = self.driver.clock;
-        let mut deadline = pin!(clock.sleep_until(Some(start.deadline)));
-        poll_fn(|cx| match self.poll_attempt(start, cx) {
-            Poll::Ready(result) => Poll::Ready(Some(result)),
-            Poll::Pending => deadline.as_mut().poll(cx).map(|()| None),
-        })
-        .await
-    }
-
-    /// Begins the attempt or goes on with it. One that panics has failed, and is not polled again.
-    fn poll_attempt(&mut self, start: Start, cx: &mut Context<'_>) -> Poll<Fut::Output> {
-        let Self { dial, driver } = self;
-        let attempt = &mut driver.attempt;
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            let attempt = attempt.get_or_insert_with(|| Box::pin(dial(start.attempt)));
-            attempt.as_mut().poll(cx)
-        }));
-        polled.unwrap_or_else(|panic| {
-            driver.failed(
-                start,
-                Outcome::Failed("the connect function panicked".into()),
-            );
-            resume_unwind(panic)
-        })
     }
 }
 
-impl<F, Fut> fmt::Debug for Reconnector<F, Fut> {
+impl<A: Clone + Eq, F, Fut> Drop for Reconnector<A, F, Fut> {
+    fn drop(&mut self) {
+        self.handle.shutdown();
+    }
+}
+
+impl<A: Clone + Eq, F, Fut> fmt::Debug for Reconnector<A, F, Fut> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reconnector")
-            .field("machine", &self.driver.machine)
+            .field("handle", &self.handle)
             .finish_non_exhaustive()
     }
 }

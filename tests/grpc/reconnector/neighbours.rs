@@ -3,9 +3,7 @@
 use super::{Reports, Server, assert_close, client, dial, limited, outcomes, since, virtual_now};
 use conformance::draws::middle;
 use conformance::time::{ms, s};
-use grpc_backoff::{
-    AttemptId, Config, Failure, FlapGuard, Outcome, Ratio, Reconnector, State, Status,
-};
+use grpc_backoff::{Attempt, Config, Failure, FlapGuard, Outcome, Reconnector, State, Status};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,9 +15,9 @@ use tokio::time::{sleep, timeout};
 async fn a_dial_that_panics_has_failed() {
     let reports = Reports::default();
     let observed = Arc::clone(&reports);
-    let mut client = Reconnector::new(Config::GRPC, |attempt: AttemptId| async move {
+    let mut client = Reconnector::new(Config::GRPC, |attempt: Attempt| async move {
         sleep(ms(1)).await;
-        assert!(attempt.get() > 0, "the first one panics");
+        assert!(attempt.id().get() > 0, "the first one panics");
         Ok::<_, Failure<&str>>("connection")
     })
     .expect("valid")
@@ -33,7 +31,7 @@ async fn a_dial_that_panics_has_failed() {
     })
     .await
     .expect("caught");
-    assert_eq!(client.snapshot().failures, 1);
+    assert_eq!(client.handle().snapshot()[0].1.failures, 1);
     assert_eq!(client.connect().await, Ok("connection"));
     assert_close(&since(epoch, &reports), &[0, 1_000].map(ms));
     assert!(matches!(outcomes(&reports)[0], Outcome::Failed(_)));
@@ -75,13 +73,12 @@ async fn a_wait_without_end_does_not_end() {
     let config = Config {
         initial_backoff: Duration::MAX,
         max_backoff: Duration::MAX,
-        jitter: Ratio::new(0, 1),
         ..Config::GRPC
     };
     let (mut client, reports) = client(config, [Server::RefusesAfter(s(1))]);
     assert!(timeout(s(1_000_000_000), client.connect()).await.is_err());
     assert_eq!(outcomes(&reports).len(), 1);
-    assert_eq!(client.watch().borrow().next_attempt_at, None);
+    assert_eq!(client.handle().watch().borrow().next_attempt_at, None);
 }
 
 /// A dial that never waits and needs no pause after it lets the other tasks run.
@@ -93,7 +90,7 @@ async fn a_dial_that_never_waits_starves_nobody() {
     };
     let dial = |_| async { Ok::<_, Failure<&str>>("connection") };
     let mut client = Reconnector::new(config, dial).expect("valid");
-    let watch = client.watch();
+    let watch = client.handle().watch();
     let other = tokio::spawn(async move { watch.borrow().state });
     for _ in 0..100 {
         assert_eq!(client.connect().await, Ok("connection"));
@@ -107,7 +104,7 @@ async fn a_dial_that_never_waits_starves_nobody() {
 #[tokio::test(start_paused = true)]
 async fn a_watcher_sees_the_failure_of_every_attempt() {
     let (mut client, _) = client(limited(3), [Server::Hangs]);
-    let mut watch = client.watch();
+    let mut watch = client.handle().watch();
     let watcher = tokio::spawn(async move {
         for _ in 0..2 {
             let failed = |status: &Status| matches!(status.state, State::TransientFailure { .. });

@@ -1,4 +1,6 @@
-use crate::{AttemptId, Limit, State};
+use super::phase::{Phase, PhaseTimes};
+use super::status::Status;
+use crate::AttemptId;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -20,21 +22,32 @@ impl<E> From<E> for Failure<E> {
     }
 }
 
-/// Why `connect` gave no connection.
+/// What a caller does while there is no connection (D18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Wait {
+    /// Waits until there is one, under a deadline of its own (C3).
+    #[default]
+    ForReady,
+    /// Waits for attempts, but never for a backoff: where the next attempt is not due, it fails at
+    /// once with [`Error::Unavailable`] (C3).
+    FailFast,
+}
+
+/// Why there is no connection. All but the first carry the whole [`Status`], with the last
+/// failure and the instant of the next attempt (D18).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error<E> {
     /// The connect function failed with [`Failure::Final`].
     Refused(E),
-    /// A limit of the config is reached; only `reset` leads on (D11).
-    GaveUp {
-        /// The limit.
-        limit: Limit,
-        /// Attempts failed in a row.
-        failures: u32,
-        /// The last failure in words, if there was one.
-        last_failure: Option<Arc<str>>,
-    },
-    /// `shutdown` was called.
+    /// A caller that fails fast would have to wait: the last attempt failed, and the next one is
+    /// not due (C3).
+    Unavailable(Status),
+    /// A limit of the config is reached; only a reset or new addresses lead on (D11).
+    GaveUp(Status),
+    /// Nobody wants a connection any more: `withdraw` was called meanwhile (D8).
+    Withdrawn(Status),
+    /// Everything has ended for good (C1).
     Shutdown,
 }
 
@@ -42,39 +55,14 @@ impl<E: fmt::Display> fmt::Display for Error<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => write!(f, "refused for good: {error}"),
-            Self::GaveUp {
-                limit,
-                failures,
-                last_failure,
-            } => {
-                write!(
-                    f,
-                    "gave up after {failures} failed attempts: {limit} reached"
-                )?;
-                match last_failure {
-                    Some(failure) => write!(f, "; last: {failure}"),
-                    None => Ok(()),
-                }
-            }
+            Self::Unavailable(status) | Self::GaveUp(status) => status.fmt(f),
+            Self::Withdrawn(_) => f.write_str("withdrawn"),
             Self::Shutdown => f.write_str("shut down"),
         }
     }
 }
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {}
-
-/// What is known about the connection, in tokio's instants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The state; its spans count from when the reconnector was made.
-    pub state: State,
-    /// Attempts failed in a row.
-    pub failures: u32,
-    /// The last failure in words, since the last success.
-    pub last_failure: Option<Arc<str>>,
-    /// When the next attempt starts, if one is to come.
-    pub next_attempt_at: Option<Instant>,
-}
 
 /// One attempt, planned and actual.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +79,10 @@ pub struct AttemptReport {
     pub backoff: Duration,
     /// What came of it.
     pub outcome: Outcome,
+    /// The phase it ended in, if its connect function says so.
+    pub phase: Option<Phase>,
+    /// How long each phase took.
+    pub times: PhaseTimes,
 }
 
 /// What came of an attempt.
@@ -104,7 +96,8 @@ pub enum Outcome {
     Refused(Arc<str>),
     /// Its connect deadline passed (S5).
     TimedOut,
-    /// `withdraw` or `shutdown` was called, or the reconnector was dropped (D12).
+    /// It was cancelled, which is neither success nor failure: `withdraw`, `retarget` or
+    /// `shutdown` was called, another address was faster, or the reconnector was dropped (D12).
     Cancelled,
 }
 

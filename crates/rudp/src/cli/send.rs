@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::bail;
-use grpc_backoff::{Error, Limit, Outcome};
+use grpc_backoff::{Error, Limit, Outcome, State};
 use indicatif::{ProgressBar, ProgressStyle};
 use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
@@ -140,22 +140,18 @@ async fn send_one(
 
 /// Why a file was not sent, in the program's own terms.
 fn describe(error: &SendError) -> String {
-    let SendError::GaveUp(Error::GaveUp {
-        limit,
-        failures,
-        last_failure,
-    }) = error
-    else {
+    let SendError::GaveUp(Error::GaveUp(status)) = error else {
         return error.to_string();
     };
-    let limit = match limit {
-        Limit::Attempts => "--max-attempts",
-        Limit::Elapsed => "--give-up-after",
+    let limit = match status.state {
+        State::GaveUp {
+            limit: Limit::Elapsed,
+        } => "--give-up-after",
+        _ => "--max-attempts",
     };
-    let plural = if *failures == 1 { "" } else { "s" };
-    let last = last_failure
-        .as_ref()
-        .map(|last| format!("; the last: {last}"));
+    let failures = status.failures;
+    let plural = if failures == 1 { "" } else { "s" };
+    let last = (status.last_failure.as_ref()).map(|last| format!("; the last: {last}"));
     let last = last.unwrap_or_default();
     format!("gave up after {failures} failed attempt{plural} ({limit}){last}")
 }

@@ -1,5 +1,7 @@
 //! What the reconnector reports, as events of the sender.
 
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use grpc_backoff::AttemptReport;
@@ -11,7 +13,7 @@ use crate::{Clock, Observer};
 pub(super) struct AttemptLog {
     clock: Clock,
     observe: Observer<SendEvent>,
-    last_start: Option<Duration>,
+    last_start: Mutex<Option<Duration>>,
 }
 
 impl AttemptLog {
@@ -19,13 +21,17 @@ impl AttemptLog {
         Self {
             clock,
             observe,
-            last_start: None,
+            last_start: Mutex::new(None),
         }
     }
 
-    pub(super) fn record(&mut self, report: &AttemptReport) {
+    pub(super) fn record(&self, report: &AttemptReport) {
         let started_at = self.clock.of(report.started_at);
-        let since_last = |at: Duration| self.last_start.map(|last| at.saturating_sub(last));
+        let mut last_start = self
+            .last_start
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let since_last = |at: Duration| last_start.map(|last| at.saturating_sub(last));
         let attempt = Attempt {
             number: report.attempt.get(),
             planned: since_last(self.clock.of(report.due_at)),
@@ -34,7 +40,8 @@ impl AttemptLog {
             backoff: report.backoff,
             outcome: report.outcome.clone(),
         };
-        self.last_start = Some(started_at);
+        *last_start = Some(started_at);
+        drop(last_start);
         let at = self.clock.of(report.ended_at);
         (self.observe)(SendEvent {
             at,

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use grpc_backoff::{AttemptId, Reconnector};
+use grpc_backoff::Reconnector;
 use tokio::time::timeout;
 
 use self::{
@@ -142,9 +142,11 @@ async fn deliver(
     };
     let start = clock.now();
     let (mut connections, mut totals) = (0, Totals::default());
-    let mut log = AttemptLog::new(clock, observe.clone());
+    let log = AttemptLog::new(clock, observe.clone());
     let from = options.endpoint;
-    let dial = |id: AttemptId| dial(server, id.get(), from.clone(), observe.clone());
+    let dial = |attempt: grpc_backoff::Attempt| {
+        dial(server, attempt.id().get(), from.clone(), observe.clone())
+    };
     let reconnector = Reconnector::new(options.backoff, dial).map_err(SendError::Backoff)?;
     let mut reconnector = reconnector.on_attempt(move |report| log.record(report));
     loop {

@@ -1,0 +1,219 @@
+//! How the owner gets a connection: one loop, polled by whoever waits.
+
+use super::Reconnector;
+use super::attempt::Attempt;
+use super::core::{Core, Ended, Given, Step};
+use super::report::{Error, Failure, Outcome, Wait};
+use super::tell;
+use crate::AttemptId;
+use core::fmt;
+use core::mem::take;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::any::Any;
+use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::string::ToString;
+use std::sync::Arc;
+use std::vec::Vec;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tracing::Span;
+
+/// A future of the connect function.
+pub(super) struct Dial<Fut> {
+    attempt: AttemptId,
+    future: Pin<Box<Fut>>,
+    span: Span,
+}
+
+/// Why the loop ends without a connection.
+pub(super) enum Stop<E> {
+    Error(Error<E>),
+    /// The connect function panicked; its attempt has failed.
+    Panicked(Panic),
+}
+
+type Panic = Box<dyn Any + Send>;
+
+/// Somebody who waits: has a timer, and is woken by commands until it is dropped.
+pub(super) struct Waiting<A: Clone + Eq> {
+    core: Arc<Core<A>>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl<A: Clone + Eq> Waiting<A> {
+    pub(super) const fn new(core: Arc<Core<A>>) -> Self {
+        Self { core, timer: None }
+    }
+
+    fn poll_timer(&mut self, at: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = at else {
+            return Poll::Pending;
+        };
+        let timer = (self.timer).get_or_insert_with(|| Box::pin(sleep_until(at)));
+        if timer.deadline() != at {
+            timer.as_mut().reset(at);
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
+impl<A: Clone + Eq> Drop for Waiting<A> {
+    fn drop(&mut self) {
+        self.core.with(|inner, _| inner.forget_waker());
+    }
+}
+
+impl<A, F, Fut, C, E> Reconnector<A, F, Fut>
+where
+    A: Clone + Eq + fmt::Debug,
+    F: FnMut(Attempt<A>) -> Fut,
+    Fut: Future<Output = Result<C, Failure<E>>>,
+    E: fmt::Display,
+{
+    pub(super) fn poll_connect(
+        &mut self,
+        waiting: &mut Waiting<A>,
+        wait: Wait,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<C, Stop<E>>> {
+        // Watchers see every failure (C1), and an instant failure starves nobody.
+        if take(&mut self.owes_yield) {
+            return yield_now(cx);
+        }
+        loop {
+            self.sweep();
+            let core = Arc::clone(&self.handle.core);
+            match core.with(|inner, now| inner.step(now, cx.waker(), wait)) {
+                Step::Start(attempt, address, deadline) => {
+                    self.start(Attempt::new(core, attempt, address, deadline))?;
+                }
+                Step::Swept => {
+                    self.sweep();
+                    return yield_now(cx);
+                }
+                Step::Resolve(id) => {
+                    let resolving = self.resolver.as_mut().map(|resolve| (id, resolve()));
+                    self.resolving = resolving;
+                }
+                Step::End(ended) => return Poll::Ready(Err(Stop::Error(ended.into()))),
+                Step::Wait(at) => match self.poll_attempts(cx) {
+                    Poll::Ready(Some(result)) => return Poll::Ready(result),
+                    Poll::Ready(None) => return yield_now(cx),
+                    Poll::Pending if self.poll_resolving(cx).is_ready() => {}
+                    Poll::Pending => ready!(waiting.poll_timer(at, cx)),
+                },
+            }
+        }
+    }
+
+    /// Calls the connect function.
+    fn start(&mut self, attempt: Attempt<A>) -> Result<(), Stop<E>> {
+        let id = attempt.id();
+        let target = (self.handle.core).with(|inner, _| inner.target.clone());
+        let span = tell::span(target.as_deref(), id, attempt.address());
+        let called = span.in_scope(|| catch_unwind(AssertUnwindSafe(|| (self.dial)(attempt))));
+        match called {
+            Ok(future) => {
+                self.dials.reserve_exact(1);
+                self.dials.push(Dial {
+                    attempt: id,
+                    future: Box::pin(future),
+                    span,
+                });
+                Ok(())
+            }
+            Err(panic) => Err(self.panicked(id, panic)),
+        }
+    }
+
+    /// Polls what is in flight. `None`: an attempt has ended, and it goes on.
+    fn poll_attempts(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<C, Stop<E>>>> {
+        let polled = self.dials.iter_mut().enumerate().find_map(|(at, dial)| {
+            let Dial { future, span, .. } = dial;
+            let poll = AssertUnwindSafe(|| future.as_mut().poll(cx));
+            match span.in_scope(|| catch_unwind(poll)) {
+                Ok(Poll::Pending) => None,
+                Ok(Poll::Ready(result)) => Some((at, Ok(result))),
+                Err(panic) => Some((at, Err(panic))),
+            }
+        });
+        let Some((at, result)) = polled else {
+            return Poll::Pending;
+        };
+        let attempt = self.dials.swap_remove(at).attempt;
+        let core = &self.handle.core;
+        Poll::Ready(match result {
+            Ok(Ok(connection)) => {
+                let given = core.with(|inner, now| inner.connected(now, attempt));
+                self.sweep();
+                self.owes_yield = matches!(given, Given::Connection);
+                self.owes_yield.then_some(Ok(connection))
+            }
+            Ok(Err(Failure::Retry(error))) => {
+                let outcome = Outcome::Failed(error.to_string().into());
+                let _ = core.with(|inner, now| inner.failed(now, attempt, outcome));
+                None
+            }
+            Ok(Err(Failure::Final(error))) => {
+                let outcome = Outcome::Refused(error.to_string().into());
+                core.with(|inner, now| {
+                    let _ = inner.failed(now, attempt, outcome);
+                    inner.withdraw(now);
+                });
+                self.sweep();
+                Some(Err(Stop::Error(Error::Refused(error))))
+            }
+            Err(panic) => Some(Err(self.panicked(attempt, panic))),
+        })
+    }
+
+    fn panicked(&mut self, attempt: AttemptId, panic: Panic) -> Stop<E> {
+        let outcome = Outcome::Failed("the connect function panicked".into());
+        (self.handle.core).with(|inner, now| inner.failed(now, attempt, outcome));
+        self.owes_yield = true;
+        Stop::Panicked(panic)
+    }
+
+    fn poll_resolving(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some((id, resolving)) = &mut self.resolving else {
+            return Poll::Pending;
+        };
+        let (id, resolved) = (*id, ready!(resolving.as_mut().poll(cx)));
+        self.resolving = None;
+        (self.handle.core).with(|inner, now| inner.resolved(now, id, resolved));
+        Poll::Ready(())
+    }
+}
+
+impl<A: Clone + Eq, F, Fut> Reconnector<A, F, Fut> {
+    /// Drops the futures of attempts that are over.
+    pub(super) fn sweep(&mut self) {
+        let core = &self.handle.core;
+        (self.dials).retain(|dial| core.with(|inner, _| inner.is_live(dial.attempt)));
+        if self.dials.is_empty() {
+            self.dials = Vec::new(); // a wait needs no room
+        }
+        if let Some((id, _)) = self.resolving
+            && !core.with(|inner, _| inner.is_resolving(id))
+        {
+            self.resolving = None;
+        }
+    }
+}
+
+fn yield_now<T>(cx: &Context<'_>) -> Poll<T> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
+impl<E> From<Ended> for Error<E> {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Unavailable(status) => Self::Unavailable(status),
+            Ended::GaveUp(status) => Self::GaveUp(status),
+            Ended::Withdrawn(status) => Self::Withdrawn(status),
+            Ended::Shutdown => Self::Shutdown,
+        }
+    }
+}

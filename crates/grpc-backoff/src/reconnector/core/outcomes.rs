@@ -1,0 +1,227 @@
+//! What comes of attempts and connections.
+
+use super::super::phase::Phase;
+use super::super::report::Outcome;
+use super::super::status::{LastFailure, Reason};
+use super::super::tell;
+use super::{Flight, Inner};
+use crate::{AttemptId, State, Verdict};
+use core::time::Duration;
+use std::sync::Arc;
+use std::vec::Vec;
+
+/// What a connect function has given.
+pub(in super::super) enum Given {
+    /// A connection, which is the owner's now.
+    Connection,
+    /// One that is gone already, or that nobody wants any more.
+    Stale,
+}
+
+impl<A: Clone + Eq> Inner<A> {
+    /// The server has accepted: success (S11). The others are cancelled (D12).
+    pub(in super::super) fn accepted(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
+        let verdict = self.machine.handle_settings(now, attempt);
+        if verdict == Verdict::Accepted {
+            self.last_failure = None;
+            self.finish(attempt, Outcome::Connected);
+            self.cancel_rest();
+        }
+        verdict
+    }
+
+    /// The attempt has failed, before the server accepted.
+    pub(in super::super) fn failed(
+        &mut self,
+        now: Duration,
+        attempt: AttemptId,
+        outcome: Outcome,
+    ) -> Verdict {
+        self.end(now, attempt, outcome, None)
+    }
+
+    /// The connection is gone, whether the server had accepted it or not.
+    pub(in super::super) fn gone(
+        &mut self,
+        now: Duration,
+        attempt: AttemptId,
+        reason: Option<Arc<str>>,
+    ) -> Verdict {
+        let error = (reason.clone()).unwrap_or_else(|| "closed before the server accepted".into());
+        self.end(now, attempt, Outcome::Failed(error), reason)
+    }
+
+    /// The machine knows how far the attempt had come (D6).
+    fn end(
+        &mut self,
+        now: Duration,
+        attempt: AttemptId,
+        outcome: Outcome,
+        reason: Option<Arc<str>>,
+    ) -> Verdict {
+        self.given = self.given.filter(|&given| given != attempt);
+        let verdict = self.machine.handle_failed(now, attempt);
+        if verdict == Verdict::Accepted && !self.finish(attempt, outcome) {
+            tell::lost(self.target.as_deref(), attempt, reason.as_deref());
+        }
+        verdict
+    }
+
+    /// The connect function has given a connection: that is acceptance (S11), unless a guard says
+    /// what is (D13).
+    pub(in super::super) fn connected(&mut self, now: Duration, attempt: AttemptId) -> Given {
+        if self.flight(attempt).is_some_and(|flight| flight.guarded) {
+            self.machine.cancel_others(now, attempt);
+            self.cancel_rest();
+        } else {
+            let _ = self.accepted(now, attempt);
+        }
+        if !self.is_live(attempt) {
+            return Given::Stale;
+        }
+        self.given = Some(attempt);
+        Given::Connection
+    }
+
+    /// Nobody wants a connection any more.
+    pub(in super::super) fn withdraw(&mut self, now: Duration) {
+        self.machine.withdraw(now);
+        self.cancel_rest();
+    }
+
+    /// The deadline passed, or the machine has no more use for the attempt.
+    pub(super) fn aborted(&mut self, now: Duration, attempt: AttemptId) {
+        if let Some(resolution) = self.resolving.filter(|resolution| resolution.id == attempt) {
+            self.resolving = None;
+            let within = resolution.deadline.saturating_sub(resolution.started_at);
+            return self.resolution_failed(attempt, Reason::Deadline(within));
+        }
+        let due = |flight: &&mut Flight| flight.start.deadline <= now;
+        let outcome = match self.flight(attempt).filter(due) {
+            Some(_) => Outcome::TimedOut,
+            None => Outcome::Cancelled,
+        };
+        self.finish(attempt, outcome);
+    }
+
+    /// Cancels what the machine has no more use for (D12).
+    pub(in super::super) fn cancel_rest(&mut self) {
+        let stale: Vec<_> = (self.flights.iter().map(|flight| flight.start.attempt))
+            .filter(|&attempt| !self.is_in_flight(attempt))
+            .collect();
+        for attempt in stale {
+            self.finish(attempt, Outcome::Cancelled);
+        }
+        self.resolving = None;
+        self.given = self.given.filter(|&given| self.is_live(given));
+    }
+
+    fn is_in_flight(&self, id: AttemptId) -> bool {
+        let mut connections = self.machine.connections();
+        connections.any(|(_, connection)| {
+            matches!(connection.state(), State::Connecting { attempt, .. } if attempt == id)
+        })
+    }
+
+    /// The resolution has given addresses, or failed with this error.
+    pub(in super::super) fn resolved(
+        &mut self,
+        now: Duration,
+        resolution: AttemptId,
+        addresses: Result<Vec<A>, Arc<str>>,
+    ) {
+        self.resolving = self
+            .resolving
+            .filter(|resolving| resolving.id != resolution);
+        let error = match addresses {
+            Ok(addresses) => {
+                let found = !addresses.is_empty();
+                let _ = self.machine.handle_resolved(now, resolution, addresses);
+                self.cancel_rest();
+                (!found).then(|| "no address".into())
+            }
+            Err(error) => {
+                let _ = self.machine.handle_failed(now, resolution);
+                Some(error)
+            }
+        };
+        if let Some(error) = error {
+            self.resolution_failed(resolution, Reason::Error(error));
+        }
+    }
+
+    fn resolution_failed(&mut self, resolution: AttemptId, reason: Reason) {
+        let phase = Some(Phase::Resolve);
+        let failure = LastFailure { phase, reason };
+        tell::resolution_failed(self.target.as_deref(), resolution, &failure);
+        self.last_failure = Some(failure);
+    }
+
+    /// Whether the resolution is in flight.
+    pub(in super::super) fn is_resolving(&self, resolution: AttemptId) -> bool {
+        self.resolving
+            .is_some_and(|resolving| resolving.id == resolution)
+    }
+
+    /// Whether the attempt is in flight or its connection there.
+    pub(in super::super) fn is_live(&self, attempt: AttemptId) -> bool {
+        let ready =
+            matches!(self.machine.state(), State::Ready { attempt: ready, .. } if ready == attempt);
+        ready
+            || self
+                .flights
+                .iter()
+                .any(|flight| flight.start.attempt == attempt)
+    }
+
+    pub(in super::super) fn enter(&mut self, attempt: AttemptId, phase: Phase) {
+        if let Some(flight) = self.flight(attempt) {
+            flight.phases.enter(phase);
+            tell::phase(self.target.as_deref(), attempt, phase);
+        }
+    }
+
+    pub(in super::super) fn guard(&mut self, attempt: AttemptId) {
+        if let Some(flight) = self.flight(attempt) {
+            flight.guarded = true;
+        }
+    }
+
+    fn flight(&mut self, attempt: AttemptId) -> Option<&mut Flight> {
+        let mut flights = self.flights.iter_mut();
+        flights.find(|flight| flight.start.attempt == attempt)
+    }
+
+    /// Tells what came of an attempt, if it was in flight.
+    fn finish(&mut self, attempt: AttemptId, outcome: Outcome) -> bool {
+        let mut attempts = self.flights.iter().map(|flight| flight.start.attempt);
+        let Some(at) = attempts.position(|flying| flying == attempt) else {
+            return false;
+        };
+        let flight = self.flights.swap_remove(at);
+        if self.flights.is_empty() {
+            self.flights = Vec::new(); // a wait needs no room
+        }
+        let reason = match &outcome {
+            Outcome::Failed(error) | Outcome::Refused(error) => {
+                Some(Reason::Error(Arc::clone(error)))
+            }
+            Outcome::TimedOut => {
+                let given = flight
+                    .start
+                    .deadline
+                    .saturating_sub(self.clock.of(flight.started_at));
+                Some(Reason::Deadline(given))
+            }
+            Outcome::Connected | Outcome::Cancelled => None,
+        };
+        if let Some(reason) = reason {
+            let phase = flight.phases.current();
+            self.last_failure = Some(LastFailure { phase, reason });
+        }
+        let report = flight.report(self.clock, outcome);
+        tell::ended(self.target.as_deref(), &report);
+        self.reports.push(report);
+        true
+    }
+}

@@ -1,0 +1,143 @@
+//! What the owner does, step by step.
+
+use super::super::clock::{Clock, time_suspended};
+use super::super::report::Wait;
+use super::super::status::Status;
+use super::super::tell;
+use super::{Flight, Inner, Resolution};
+use crate::{Abort, AttemptId, PickAction, State};
+use core::task::Waker;
+use core::time::Duration;
+use tokio::time::Instant;
+
+/// What the owner does next.
+pub(in super::super) enum Step<A> {
+    /// Call the connect function for this attempt.
+    Start(AttemptId, A, Instant),
+    /// Look for addresses.
+    Resolve(AttemptId),
+    /// An attempt was aborted: see what is left.
+    Swept,
+    /// Nothing before this instant, if it comes at all, unless something happens.
+    Wait(Option<Instant>),
+    /// The caller gets no connection.
+    End(Ended),
+}
+
+/// Why a caller gets no connection.
+pub(in super::super) enum Ended {
+    Unavailable(Status),
+    GaveUp(Status),
+    Withdrawn(Status),
+    Shutdown,
+}
+
+/// A wait is slept in slices of 15 s at most, so that a suspend is noticed soon, and the attempts
+/// after it are dispersed over as much (D16).
+const SLICE: Duration = Duration::from_secs(15);
+/// Two readings of the clocks differ by less without a suspend: 1 s.
+const SUSPENDED: Duration = Duration::from_secs(1);
+
+impl<A: Clone + Eq> Inner<A> {
+    /// The owner wants a connection, so the one it was given is gone.
+    pub(in super::super) fn begin(&mut self, now: Duration) {
+        self.lost(now);
+        self.machine.connect(now);
+    }
+
+    /// The owner does not wait any more.
+    pub(in super::super) fn forget_waker(&mut self) {
+        self.waker = None;
+    }
+
+    /// The connection that the owner was given is gone, if there is one.
+    pub(in super::super) fn lost(&mut self, now: Duration) {
+        if let Some(attempt) = self.given {
+            let _ = self.gone(now, attempt, None);
+        }
+    }
+
+    /// The next thing to do.
+    pub(in super::super) fn step(&mut self, now: Duration, waker: &Waker, wait: Wait) -> Step<A> {
+        if !(self.waker.as_ref()).is_some_and(|known| known.will_wake(waker)) {
+            self.waker = Some(waker.clone());
+        }
+        self.look_for_suspend(now);
+        let wait_until = self.wait_for_permit(now);
+        if wait_until.is_none() {
+            let draws = &mut self.draws;
+            match self.machine.poll_action(now, || draws.next()) {
+                Some(PickAction::Start { start, address }) => {
+                    let deadline = self.clock.at_most(start.deadline);
+                    let step = Step::Start(start.attempt, address.clone(), deadline);
+                    self.permit = None;
+                    tell::started(self.target.as_deref(), &start);
+                    self.flights.reserve_exact(1);
+                    self.flights.push(Flight::new(start));
+                    return step;
+                }
+                Some(PickAction::Abort(Abort { attempt })) => {
+                    self.aborted(now, attempt);
+                    return Step::Swept;
+                }
+                Some(PickAction::Resolve(start)) => {
+                    self.resolving = Some(Resolution {
+                        id: start.attempt,
+                        started_at: now,
+                        deadline: start.deadline,
+                    });
+                    return Step::Resolve(start.attempt);
+                }
+                None => {}
+            }
+        }
+        let busy = self.resolving.is_some() || !self.flights.is_empty();
+        match self.machine.state() {
+            State::Shutdown => Step::End(Ended::Shutdown),
+            State::GaveUp { .. } => Step::End(Ended::GaveUp(self.status())),
+            State::Idle if !self.machine.is_wanted() => Step::End(Ended::Withdrawn(self.status())),
+            _ if wait == Wait::FailFast && !busy => Step::End(Ended::Unavailable(self.status())),
+            _ => Step::Wait(self.sleep_until(now, wait_until, busy)),
+        }
+    }
+
+    /// When to look again.
+    fn sleep_until(&self, now: Duration, permit: Option<Instant>, busy: bool) -> Option<Instant> {
+        let due_at = self.machine.poll_timeout();
+        let due_at = permit.or_else(|| self.clock.at(due_at?))?;
+        if busy {
+            return Some(due_at);
+        }
+        let slice = self.clock.at(now.saturating_add(SLICE));
+        Some(slice.map_or(due_at, |slice| due_at.min(slice)))
+    }
+
+    /// Until when an attempt that is due has to wait for the budget (D17). An abort that is due
+    /// comes first, and needs no permit.
+    fn wait_for_permit(&mut self, now: Duration) -> Option<Instant> {
+        let budget = self.budget.as_ref()?;
+        let start = self.machine.next_start().filter(|&at| at <= now);
+        let flights = self.flights.iter().map(|flight| flight.start.deadline);
+        let resolution = self.resolving.map(|resolution| resolution.deadline);
+        let abort = flights.chain(resolution).any(|deadline| deadline <= now);
+        if start.is_none() || abort {
+            return None;
+        }
+        let permit = *self.permit.get_or_insert_with(|| budget.reserve());
+        (permit > Clock::read()).then_some(permit)
+    }
+
+    /// While the machine was suspended its monotonic clock stood still: a wait may have been over
+    /// long ago, and the network is another. Ends it within the window (D16).
+    fn look_for_suspend(&mut self, now: Duration) {
+        let suspended = (self.suspend_clock.as_ref()).map_or_else(time_suspended, |clock| clock());
+        let jump = suspended.saturating_sub(self.suspended);
+        if jump >= SUSPENDED {
+            self.suspended = suspended;
+            if !matches!(self.machine.state(), State::GaveUp { .. }) {
+                tell::suspended(self.target.as_deref(), jump);
+                self.machine.reset_within(now, SLICE, self.draws.next());
+            }
+        }
+    }
+}
