@@ -2,6 +2,7 @@
 
 mod cancelling;
 mod neighbours;
+mod rules;
 
 use conformance::draws::middle;
 use conformance::time::{ms, ns, s};
