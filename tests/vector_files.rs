@@ -115,6 +115,20 @@ fn the_schema_refuses_what_it_should() {
             "{field} of {vector}"
         );
     }
+    let intervals = read(&folder().join("intervals.json"));
+    for (field, bad) in [
+        ("official", Value::from("too_late")),
+        (
+            "verdict",
+            serde_json::json!({"too_early": 1, "too_late": 1}),
+        ),
+        ("gaps_ns", serde_json::json!([0.5])),
+        ("starts_ns", serde_json::json!([1])),
+    ] {
+        let mut file = intervals.clone();
+        file["vectors"][0][field] = bad;
+        assert!(!violations(&schema, &file).is_empty(), "{field}");
+    }
     let mut kernel = read(&folder().join("kernel.json"));
     *kernel
         .pointer_mut("/vectors/0/steps/1/expect/linux")

@@ -5,10 +5,11 @@ use std::{fs, path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 /// Each vector file, and the rule list in `spec/` that its rules are from.
-const DOCUMENTS: [(&str, &str); 5] = [
+const DOCUMENTS: [(&str, &str); 6] = [
     ("backoff.json", "backoff"),
     ("family.json", "rto-family"),
     ("grpc.json", "grpc-connection-backoff"),
+    ("intervals.json", "grpc-connection-backoff"),
     ("kernel.json", "rfc6298"),
     ("rto.json", "rfc6298"),
 ];

@@ -162,12 +162,6 @@ mod tests {
 
     const NONE: Duration = Duration::ZERO;
     const SECOND: Duration = Duration::from_secs(1);
-    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    /// The preface, SETTINGS, and HEADERS of a call without a message on stream 1.
-    const CALL: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
-        \0\0\0\x04\0\0\0\0\0\
-        \0\0\0\x01\x05\0\0\0\x01";
-
     #[tokio::test(start_paused = true)]
     async fn each_fault_says_what_it_should_when_it_should() {
         let settings = http2::SETTINGS.map(|byte| (NONE, byte)).to_vec();
@@ -198,7 +192,11 @@ mod tests {
             ),
             (Fault::HalfOpen, settings.clone(), None),
         ] {
-            assert_eq!(heard(fault, PREFACE).await, (bytes, closed), "{fault:?}");
+            assert_eq!(
+                heard(fault, http2::PREFACE).await,
+                (bytes, closed),
+                "{fault:?}"
+            );
         }
     }
 
@@ -208,7 +206,7 @@ mod tests {
             (GoAway::MaxAge, 0, &b"max_age"[..]),
             (GoAway::TooManyPings, 11, b"too_many_pings"),
         ] {
-            let (bytes, closed) = heard(Fault::GoAway(reason, SECOND), PREFACE).await;
+            let (bytes, closed) = heard(Fault::GoAway(reason, SECOND), http2::PREFACE).await;
             assert_eq!(closed, Some(SECOND));
             let said: Vec<u8> = bytes[9..].iter().map(|&(_, byte)| byte).collect();
             assert_eq!((said[3], said[16]), (7, code), "{said:?}");
@@ -219,6 +217,7 @@ mod tests {
     /// The same answer with SETTINGS first, last, or after the call.
     #[tokio::test(start_paused = true)]
     async fn healthy_servers_answer_calls_and_half_open_ones_do_not() {
+        let request = [&http2::PREFACE[..], &http2::SETTINGS, &http2::call()].concat();
         for (fault, answers) in [
             (Fault::Healthy, true),
             (Fault::SettingsLate(SECOND), true),
@@ -228,7 +227,7 @@ mod tests {
             (Fault::HalfOpen, false),
             (Fault::BlackHole, false),
         ] {
-            let (bytes, _) = heard(fault, CALL).await;
+            let (bytes, _) = heard(fault, &request).await;
             let bytes: Vec<u8> = bytes.into_iter().map(|(_, byte)| byte).collect();
             let ended = bytes.ends_with(b"grpc-status\x010");
             assert_eq!(ended, answers, "{fault:?}: {bytes:?}");

@@ -6,7 +6,8 @@
 //!             serve      one connection over any stream, such as a TLS one
 //! ```
 //!
-//! [`Judge`] says whether a client that was let down so came back as the connection backoff asks.
+//! A [`Client`] is the other side, by hand. [`Judge`] says whether who was let down
+//! so came back as the connection backoff asks.
 //!
 //! ```
 //! # use {grpc_faults::*, std::time::Duration};
@@ -22,6 +23,7 @@
 //!
 //! The wire format is written by hand, frame by frame, so that no HTTP/2 library corrects it.
 
+mod client;
 mod fault;
 mod http2;
 mod judge;
@@ -31,6 +33,7 @@ mod record;
 #[cfg(target_os = "linux")]
 mod syn;
 
+pub use client::{Client, Gone};
 pub use fault::{Fault, GoAway, serve};
 pub use judge::{Gap, Judge, Rejected, Timing, Window};
 pub use listener::Listener;

@@ -1,0 +1,10 @@
+//! Our client and plain tonic before servers that fail in each known way, and gRPC's own
+//! clients and servers beside them.
+
+mod beds;
+mod control;
+mod dials;
+mod oracles;
+mod ours;
+mod smoke;
+mod virtual_time;
