@@ -24,6 +24,10 @@ pub extern "C" fn proof() -> i32 {
     if !transports() {
         return 4;
     }
+    #[cfg(feature = "alloc")]
+    if !redials_several() {
+        return 5;
+    }
     0
 }
 
@@ -59,6 +63,25 @@ fn redials() -> bool {
     };
     connection.handle_failed(now, first.attempt) == Verdict::Accepted
         && connection.poll_timeout() == Some(Duration::from_secs(1))
+}
+
+/// The first address fails, and the second is tried at once.
+#[cfg(feature = "alloc")]
+fn redials_several() -> bool {
+    use grpc_backoff::{Config, PickAction, PickFirst, Verdict};
+    let (now, draw) = (Duration::ZERO, || 1 << 63);
+    let Ok(mut server) = PickFirst::new(black_box(Config::GRPC), [6, 4]) else {
+        return false;
+    };
+    server.connect(now);
+    let Some(PickAction::Start { start, address: 6 }) = server.poll_action(now, draw) else {
+        return false;
+    };
+    server.handle_failed(now, start.attempt) == Verdict::Accepted
+        && matches!(
+            server.poll_action(now, draw),
+            Some(PickAction::Start { address: 4, .. })
+        )
 }
 
 /// A Hello crosses a virtual link and is answered.

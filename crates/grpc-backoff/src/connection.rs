@@ -2,7 +2,7 @@ use crate::clock::{NEVER, duration, is_due, nanos};
 use crate::{Abort, Action, AttemptId, Config, ConfigError, Limit, Snapshot, Verdict};
 use backoff_policy::{Series, uniform};
 use core::time::Duration;
-use params::Params;
+pub(crate) use params::Params;
 
 mod params;
 mod reading;
@@ -83,15 +83,19 @@ impl Connection {
     pub const fn new(config: Config) -> Result<Self, ConfigError> {
         match Params::new(&config) {
             Err(error) => Err(error),
-            Ok(params) => Ok(Self {
-                params,
-                phase: Phase::Idle { not_before: 0 },
-                series: None,
-                wanted_since: None,
-                failures: 0,
-                restart_at: NEVER,
-                attempts: 0,
-            }),
+            Ok(params) => Ok(Self::with_params(params)),
+        }
+    }
+
+    pub(crate) const fn with_params(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::Idle { not_before: 0 },
+            series: None,
+            wanted_since: None,
+            failures: 0,
+            restart_at: NEVER,
+            attempts: 0,
         }
     }
 
@@ -103,8 +107,13 @@ impl Connection {
     ///
     /// As [`new`](Self::new).
     pub fn restore(config: Config, now: Duration, snapshot: Snapshot) -> Result<Self, ConfigError> {
-        let mut connection = Self::new(config)?;
-        let schedule = &connection.params.schedule;
+        Ok(Self::new(config)?.resumed(now, snapshot))
+    }
+
+    /// The same config, at the place of a snapshot.
+    pub(crate) fn resumed(&self, now: Duration, snapshot: Snapshot) -> Self {
+        let mut connection = Self::with_params(self.params.clone());
+        let schedule = &self.params.schedule;
         let wait = nanos(snapshot.wait.min(schedule.longest()));
         connection.phase = Phase::Idle {
             not_before: nanos(now).saturating_add(wait),
@@ -113,7 +122,7 @@ impl Connection {
         connection.series = snapshot.backoff.map(resume);
         connection.failures = snapshot.failures;
         connection.attempts = snapshot.attempts;
-        Ok(connection)
+        connection
     }
 
     // ---- What the application wants ----

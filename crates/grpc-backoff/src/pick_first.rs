@@ -1,4 +1,7 @@
-use crate::{Abort, AttemptId, Config, ConfigError, Connection, Limit, Snapshot, Start, Verdict};
+use crate::connection::Params;
+use crate::{
+    Abort, AttemptId, Config, ConfigError, Connection, FlapGuard, Limit, Snapshot, Start, Verdict,
+};
 use address::Address;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -47,8 +50,8 @@ pub use interleave::interleave;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PickFirst<A> {
-    /// What a new address begins with.
-    blank: Connection,
+    /// What every machine runs by.
+    params: Params,
     /// In the order of preference (A1).
     addresses: Vec<Address<A>>,
     /// Addresses that have left the list, with the time when they are forgotten (A9).
@@ -106,7 +109,7 @@ impl<A: PartialEq> PickFirst<A> {
         addresses: impl IntoIterator<Item = A>,
     ) -> Result<Self, ConfigError> {
         let mut pick_first = Self {
-            blank: Connection::new(config)?,
+            params: Params::new(&config)?,
             addresses: Vec::new(),
             former: Vec::new(),
             resolver: None,
@@ -135,10 +138,12 @@ impl<A: PartialEq> PickFirst<A> {
     ) -> Result<Self, ConfigError> {
         let mut pick_first = Self::new(config, [])?;
         for (value, snapshot) in snapshot {
-            let machine = Connection::restore(config, now, snapshot)?;
+            let mut address = pick_first.fresh(value);
+            address.machine = address.machine.resumed(now, snapshot);
             pick_first.attempts = pick_first.attempts.max(snapshot.attempts);
-            pick_first.add(Address::new(value, machine));
+            pick_first.add(address);
         }
+        pick_first.addresses.shrink_to_fit();
         Ok(pick_first)
     }
 
@@ -147,12 +152,12 @@ impl<A: PartialEq> PickFirst<A> {
     /// succeed keep a first delay between them (A7).
     #[must_use]
     pub fn with_resolver(mut self) -> Self {
-        let config = Config {
-            reset: crate::Reset::OnSettings,
-            flap_guard: crate::FlapGuard::On,
-            ..self.blank.config()
+        let params = Params {
+            stable_time: 0, // a list is no connection that could be stable
+            flap_guard: FlapGuard::On,
+            ..self.params.clone()
         };
-        self.resolver = Connection::new(config).ok().map(Box::new);
+        self.resolver = Some(Box::new(Connection::with_params(params)));
         self
     }
 
@@ -341,5 +346,19 @@ impl<A: PartialEq> PickFirst<A> {
         let addresses = self.addresses.iter_mut().chain(former);
         let machines = addresses.map(|address| &mut address.machine);
         machines.chain(self.resolver.as_deref_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_takes_little_more_than_its_connection() {
+        let connection = size_of::<Connection>();
+        assert_eq!(size_of::<Address<()>>() - connection, 24);
+        assert_eq!(size_of::<PickFirst<()>>() - size_of::<Params>(), 136);
+        let one = PickFirst::new(Config::GRPC, [()]).expect("valid");
+        assert_eq!(one.addresses.capacity(), 1);
     }
 }

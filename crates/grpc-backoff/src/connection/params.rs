@@ -5,22 +5,22 @@ use core::num::NonZeroU32;
 
 /// A [`Config`] that has been checked, as the machine computes with it: spans in ns.
 #[derive(Clone, Debug)]
-pub(super) struct Params {
-    pub(super) schedule: Schedule,
-    pub(super) min_connect_timeout: u64,
-    connection_attempt_delay: u64, // only to be given back
+pub(crate) struct Params {
+    pub(crate) schedule: Schedule,
+    pub(crate) min_connect_timeout: u64,
+    pub(crate) connection_attempt_delay: u64,
     /// How long a connection must have been up for the series to restart; zero: no time.
-    pub(super) stable_time: u64,
+    pub(crate) stable_time: u64,
     /// [`NEVER`]: no limit.
-    pub(super) max_elapsed: u64,
-    pub(super) max_attempts: Option<NonZeroU32>,
-    pub(super) first_delay: FirstDelay,
-    pub(super) timing: Timing,
-    pub(super) flap_guard: FlapGuard,
+    pub(crate) max_elapsed: u64,
+    pub(crate) max_attempts: Option<NonZeroU32>,
+    pub(crate) first_delay: FirstDelay,
+    pub(crate) timing: Timing,
+    pub(crate) flap_guard: FlapGuard,
 }
 
 impl Params {
-    pub(super) const fn new(config: &Config) -> Result<Self, ConfigError> {
+    pub(crate) const fn new(config: &Config) -> Result<Self, ConfigError> {
         let schedule = match config.schedule() {
             Ok(schedule) => schedule,
             Err(error) => return Err(error),
@@ -46,7 +46,7 @@ impl Params {
         })
     }
 
-    pub(super) const fn config(&self) -> Config {
+    pub(crate) const fn config(&self) -> Config {
         Config {
             initial_backoff: self.schedule.base(),
             multiplier: self.schedule.multiplier(),

@@ -61,9 +61,7 @@ pub(super) fn is_connecting(machine: &Connection) -> bool {
 
 /// One that gave up may try again, when its wait is over (A10).
 pub(super) fn revive(machine: &mut Connection, now: Duration) {
-    if matches!(machine.state(), State::GaveUp { .. })
-        && let Ok(revived) = Connection::restore(machine.config(), now, machine.snapshot(now))
-    {
-        *machine = revived;
+    if matches!(machine.state(), State::GaveUp { .. }) {
+        *machine = machine.resumed(now, machine.snapshot(now));
     }
 }

@@ -63,10 +63,11 @@ impl<A: PartialEq> PickFirst<A> {
                     address.failed = address.waits_after_failure(now);
                     address
                 }
-                (None, None) => Address::new(value, self.blank.clone()),
+                (None, None) => self.fresh(value),
             };
             self.addresses.push(address);
         }
+        self.addresses.shrink_to_fit(); // most have one, and there may be very many of them
         self.leave(now, left);
         if !self.addresses.iter().all(|address| address.gave_up()) {
             self.end = None;
@@ -80,14 +81,13 @@ impl<A: PartialEq> PickFirst<A> {
     /// Aborts what there is to these addresses, and remembers those that have failed or wait:
     /// until the wait is over, and MAX_BACKOFF beyond (A9).
     fn leave(&mut self, now: Duration, left: Vec<Address<A>>) {
-        let config = self.blank.config();
+        let max_backoff = self.params.schedule.cap();
         for address in left {
             let snapshot = address.machine.snapshot(now);
-            if (snapshot.failures > 0 || !snapshot.wait.is_zero())
-                && let Ok(machine) = Connection::restore(config, now, snapshot)
-            {
+            if snapshot.failures > 0 || !snapshot.wait.is_zero() {
+                let machine = address.machine.resumed(now, snapshot);
                 let forget_at = now.saturating_add(snapshot.wait);
-                let forget_at = forget_at.saturating_add(config.max_backoff);
+                let forget_at = forget_at.saturating_add(max_backoff);
                 let (value, abort) = address.end();
                 self.former.push((Address::new(value, machine), forget_at));
                 self.aborts.extend(abort);
@@ -95,6 +95,10 @@ impl<A: PartialEq> PickFirst<A> {
                 self.aborts.extend(address.end().1);
             }
         }
+    }
+
+    pub(super) fn fresh(&self, value: A) -> Address<A> {
+        Address::new(value, Connection::with_params(self.params.clone()))
     }
 
     pub(super) fn add(&mut self, address: Address<A>) {

@@ -2,6 +2,7 @@
 
 use super::address::{is_connecting, revive};
 use super::{End, PickFirst};
+use crate::clock::duration;
 use crate::{Abort, Action, Connection, Limit, Start, State};
 use core::time::Duration;
 
@@ -60,7 +61,7 @@ impl<A: PartialEq> PickFirst<A> {
             };
             address.machine.connect(since);
             if address.is_due(now) {
-                let delay = self.blank.config().connection_attempt_delay;
+                let delay = duration(self.params.connection_attempt_delay);
                 self.next_turn = now.saturating_add(delay); // (A3)
             }
         }

@@ -2,6 +2,7 @@
 
 use super::address::is_connecting;
 use super::{Address, End, PickFirst};
+use crate::clock::duration;
 use crate::{Config, Connection, Snapshot, State};
 use core::time::Duration;
 
@@ -80,7 +81,7 @@ impl<A> PickFirst<A> {
     /// The config that the machine runs by.
     #[must_use]
     pub const fn config(&self) -> Config {
-        self.blank.config()
+        self.params.config()
     }
 
     /// What to keep for [`restore`](Self::restore), for each address on the list: see
@@ -129,12 +130,13 @@ impl<A> PickFirst<A> {
     /// When the next address has its turn.
     pub(super) fn next_turn(&self) -> Option<Duration> {
         let waiting = self.is_wanted() && self.turns < self.addresses.len();
-        waiting.then_some(self.next_turn)
+        Some(self.next_turn).filter(|&turn| waiting && turn < Duration::MAX)
     }
 
     /// When wanting a connection without any address comes to an end; addresses have their own.
     pub(super) fn gives_up_at(&self) -> Option<Duration> {
         let since = self.wanted_since.filter(|_| self.addresses.is_empty())?;
-        Some(since.saturating_add(self.config().max_elapsed?))
+        let limit = since.saturating_add(duration(self.params.max_elapsed));
+        Some(limit).filter(|&limit| limit < Duration::MAX)
     }
 }
