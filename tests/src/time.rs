@@ -36,16 +36,17 @@ pub fn to_ns(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).expect("64 bits are enough")
 }
 
-/// Holds instants of tokio's paused clock to planned ones. It ticks each millisecond, so every
-/// start may be one later than planned, counted from the start before.
+/// Holds starts in tokio's paused time to planned ones. Its timer ticks each millisecond, so
+/// every start may be one later than planned, counted from the start before.
 ///
 /// # Panics
 ///
 /// Where one is early, or later than that.
-pub fn assert_close(actual: &[Duration], planned: &[Duration], what: &str) {
+#[track_caller]
+pub fn assert_close(actual: &[Duration], planned: &[Duration]) {
     let close = |(n, (actual, planned)): (u64, (&Duration, &Duration))| {
         (*planned..=*planned + ms(n)).contains(actual)
     };
     let close = actual.len() == planned.len() && (0..).zip(actual.iter().zip(planned)).all(close);
-    assert!(close, "{what}: {actual:?}, planned {planned:?}");
+    assert!(close, "{actual:?}, planned {planned:?}");
 }

@@ -4,6 +4,7 @@
 mod beds;
 mod control;
 mod dials;
+mod listener;
 mod oracles;
 mod ours;
 mod smoke;

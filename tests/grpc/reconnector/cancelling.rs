@@ -1,9 +1,7 @@
 //! What dropping the future of `connect`, and what ending an attempt, keeps and loses.
 
-use super::{
-    Connecting, Dial, Server, assert_close, client, limited, outcomes, since, virtual_now,
-};
-use conformance::time::{ms, s};
+use super::{Connecting, Dial, Server, client, limited, outcomes, since, virtual_now};
+use conformance::time::{assert_close, ms, s};
 use grpc_backoff::{Config, Error, Failure, Limit, Outcome, Reconnector, State};
 use std::future::pending;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ mod neighbours;
 mod rules;
 
 use conformance::draws::middle;
-use conformance::time::{ms, ns, s};
+use conformance::time::{assert_close, ms, ns, s};
 use grpc_backoff::{
     Attempt, AttemptReport, Config, Error, Failure, Outcome, Reconnector, State, Status,
 };
@@ -92,17 +92,6 @@ fn outcomes(reports: &Reports) -> Vec<Outcome> {
         .iter()
         .map(|report| report.outcome.clone())
         .collect()
-}
-
-/// Tokio's timer ticks each millisecond, so every start may be one later than planned.
-fn assert_close(actual: &[Duration], planned: &[Duration]) {
-    assert_eq!(actual.len(), planned.len());
-    for (n, (actual, planned)) in (0..).zip(actual.iter().zip(planned)) {
-        let late = actual
-            .checked_sub(*planned)
-            .unwrap_or_else(|| panic!("start {n} is early"));
-        assert!(late <= ms(n), "start {n}: {actual:?}, planned {planned:?}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

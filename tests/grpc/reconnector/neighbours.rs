@@ -1,8 +1,8 @@
 //! Panics, other tasks and watchers around the driver.
 
-use super::{Reports, Server, assert_close, client, dial, limited, outcomes, since, virtual_now};
+use super::{Reports, Server, client, dial, limited, outcomes, since, virtual_now};
 use conformance::draws::middle;
-use conformance::time::{ms, s};
+use conformance::time::{assert_close, ms, s};
 use grpc_backoff::{
     Attempt, Config, Failure, FlapGuard, Outcome, Ratio, Reconnector, State, Status,
 };

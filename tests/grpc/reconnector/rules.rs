@@ -1,7 +1,7 @@
 //! What callers are told, and what a suspend does: the rules that only a driver can keep.
 
-use super::{Server, assert_close, client, limited, since, virtual_now};
-use conformance::time::{ms, s};
+use super::{Server, client, limited, since, virtual_now};
+use conformance::time::{assert_close, ms, s};
 use grpc_backoff::{
     Attempt, Config, Error, Failure, LastFailure, Phase, Reason, Reconnector, State,
 };
