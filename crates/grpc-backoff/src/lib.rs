@@ -66,6 +66,8 @@ mod pick_first;
 #[cfg(feature = "tokio")]
 mod reconnector;
 mod settings;
+#[cfg(feature = "alloc")]
+mod snapshot;
 mod state;
 mod token_bucket;
 
@@ -77,8 +79,10 @@ pub use pick_first::{PickAction, PickFirst, interleave};
 #[cfg(feature = "tokio")]
 pub use reconnector::{
     Attempt, AttemptBudget, AttemptReport, Connecting, ConnectionGuard, Error, Failure, Handle,
-    LastFailure, Outcome, Phase, PhaseTimes, Reason, Reconnector, Status, Wait,
+    LastFailure, Mode, Outcome, Phase, PhaseTimes, Reason, Reconnector, Shared, Status, Wait,
 };
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};
+#[cfg(feature = "alloc")]
+pub use snapshot::ParseSnapshotError;
 pub use state::{Abort, Action, AttemptId, Limit, Snapshot, Start, State, Verdict};
 pub use token_bucket::{BudgetError, TokenBucket};

@@ -8,6 +8,8 @@ mod guard;
 mod handle;
 mod phase;
 mod report;
+mod service;
+mod shared;
 mod status;
 mod tell;
 
@@ -32,6 +34,8 @@ pub use guard::ConnectionGuard;
 pub use handle::Handle;
 pub use phase::{Phase, PhaseTimes};
 pub use report::{AttemptReport, Error, Failure, Outcome, Wait};
+pub use service::Connecting;
+pub use shared::{Mode, Shared};
 pub use status::{LastFailure, Reason, Status};
 
 /// Connects again and again, as often as the gRPC connection backoff allows and no more.
@@ -100,9 +104,6 @@ where
         Self::with_addresses(config, [()], dial)
     }
 }
-
-/// The connect function's future where it is a service's.
-pub type Connecting<C, E> = Pin<Box<dyn Future<Output = Result<C, Failure<E>>> + Send>>;
 
 impl<A, F, Fut> Reconnector<A, F, Fut>
 where

@@ -3,6 +3,7 @@
 mod cancelling;
 mod neighbours;
 mod rules;
+mod shared;
 
 use conformance::draws::middle;
 use conformance::time::{assert_close, ms, ns, s};

@@ -39,6 +39,8 @@ pub(super) struct Inner<A> {
     flights: Vec<Flight>,
     /// The resolution in flight.
     resolving: Option<Resolution>,
+    /// How often `withdraw` was called.
+    pub(super) withdrawals: u32,
     /// The attempt whose connection the owner was given, until it is gone.
     given: Option<AttemptId>,
     pub(super) draws: Draws,
@@ -71,6 +73,7 @@ impl<A: Clone + Eq> Core<A> {
                 clock,
                 flights: Vec::new(),
                 resolving: None,
+                withdrawals: 0,
                 given: None,
                 draws: Draws::random(),
                 observer: None,

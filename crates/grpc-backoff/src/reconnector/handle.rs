@@ -57,7 +57,10 @@ impl<A: Clone + Eq> Handle<A> {
     /// nor failure (D12). The wait still counts, and a connection that is there stays (D8). An
     /// owner who waits gets [`Error::Withdrawn`](crate::Error::Withdrawn).
     pub fn withdraw(&self) {
-        self.core.command(|inner, now| inner.withdraw(now));
+        self.core.command(|inner, now| {
+            inner.withdrawals = inner.withdrawals.wrapping_add(1);
+            inner.withdraw(now);
+        });
     }
 
     /// The server to connect to is another one: starts afresh with these addresses, at once if a

@@ -6,7 +6,7 @@ use super::super::status::Status;
 use super::super::tell;
 use super::{Flight, Inner, Resolution};
 use crate::{Abort, AttemptId, PickAction, State};
-use core::task::Waker;
+use core::task::{Poll, Waker};
 use core::time::Duration;
 use tokio::time::Instant;
 
@@ -103,8 +103,13 @@ impl<A: Clone + Eq> Inner<A> {
 
     /// When to look again.
     fn sleep_until(&self, now: Duration, permit: Option<Instant>, busy: bool) -> Option<Instant> {
-        let due_at = self.machine.poll_timeout();
-        let due_at = permit.or_else(|| self.clock.at(due_at?))?;
+        let due_at = match permit {
+            Some(permit) => self
+                .deadlines()
+                .filter_map(|at| self.clock.at(at))
+                .fold(permit, Ord::min),
+            None => self.clock.at(self.machine.poll_timeout()?)?,
+        };
         if busy {
             return Some(due_at);
         }
@@ -117,14 +122,71 @@ impl<A: Clone + Eq> Inner<A> {
     fn wait_for_permit(&mut self, now: Duration) -> Option<Instant> {
         let budget = self.budget.as_ref()?;
         let start = self.machine.next_start().filter(|&at| at <= now);
-        let flights = self.flights.iter().map(|flight| flight.start.deadline);
-        let resolution = self.resolving.map(|resolution| resolution.deadline);
-        let abort = flights.chain(resolution).any(|deadline| deadline <= now);
-        if start.is_none() || abort {
+        if start.is_none() || self.deadlines().any(|deadline| deadline <= now) {
             return None;
         }
         let permit = *self.permit.get_or_insert_with(|| budget.reserve());
         (permit > Clock::read()).then_some(permit)
+    }
+
+    /// The deadlines of what is in flight.
+    fn deadlines(&self) -> impl Iterator<Item = Duration> {
+        let flights = self.flights.iter().map(|flight| flight.start.deadline);
+        flights.chain(self.resolving.map(|resolution| resolution.deadline))
+    }
+
+    /// Somebody asks for the connection that the owner makes. `withdrawals`: as many as there had
+    /// been when this caller asked first. Says why there will be none, as far as is known.
+    pub(in super::super) fn ask(
+        &mut self,
+        now: Duration,
+        wait: Wait,
+        withdrawals: &mut Option<u32>,
+    ) -> Option<Ended> {
+        if *withdrawals.get_or_insert(self.withdrawals) != self.withdrawals {
+            return Some(Ended::Withdrawn(self.status()));
+        }
+        self.machine.connect(now);
+        let state = self.machine.state();
+        match state {
+            State::Shutdown => return Some(Ended::Shutdown),
+            State::GaveUp { .. } => return Some(Ended::GaveUp(self.status())),
+            State::Ready { .. } => return None,
+            _ if wait == Wait::ForReady => return None,
+            _ => {}
+        }
+        let busy = self.resolving.is_some() || !self.flights.is_empty();
+        let failing = matches!(state, State::TransientFailure { .. }); // (C3)
+        let status = self.status();
+        let due = (status.next_attempt_at).is_some_and(|at| at <= Clock::read());
+        (!due && (failing || !busy)).then_some(Ended::Unavailable(status))
+    }
+
+    /// Waits until it is so.
+    pub(in super::super) fn poll_until(
+        &mut self,
+        waker: &Waker,
+        is_so: impl FnOnce(&Self) -> bool,
+    ) -> Poll<()> {
+        if is_so(self) {
+            return Poll::Ready(());
+        }
+        self.waker = Some(waker.clone());
+        Poll::Pending
+    }
+
+    /// There is something for the owner to do.
+    pub(in super::super) fn is_wanted(&self) -> bool {
+        self.machine.is_wanted() || matches!(self.machine.state(), State::Shutdown)
+    }
+
+    pub(in super::super) fn gave_up(&self) -> bool {
+        matches!(self.machine.state(), State::GaveUp { .. })
+    }
+
+    /// The owner has the connection that it was given.
+    pub(in super::super) fn is_given(&self) -> bool {
+        self.given.is_some()
     }
 
     /// While the machine was suspended its monotonic clock stood still: a wait may have been over

@@ -1,0 +1,44 @@
+use super::Reconnector;
+use super::attempt::Attempt;
+use super::report::Failure;
+use crate::{Config, ConfigError};
+use core::future::poll_fn;
+use core::pin::Pin;
+use std::boxed::Box;
+use std::sync::{Arc, Mutex, PoisonError};
+use tower_service::Service;
+
+/// The future of a connect function that is a service.
+pub type Connecting<C, E> = Pin<Box<dyn Future<Output = Result<C, Failure<E>>> + Send>>;
+
+type OfService<F, C, E> = Reconnector<(), F, Connecting<C, E>>;
+
+impl<C: 'static, E: 'static> Reconnector<(), (), Connecting<C, E>> {
+    /// As [`new`](Reconnector::new), with a service as the connect function: for instance one that
+    /// takes a `Uri`. For each attempt it is waited for until it is ready, and then called with
+    /// this target; the connect deadline covers both.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Reconnector::new).
+    pub fn of_service<S, T>(
+        config: Config,
+        target: T,
+        service: S,
+    ) -> Result<OfService<impl FnMut(Attempt) -> Connecting<C, E> + Send, C, E>, ConfigError>
+    where
+        S: Service<T, Response = C, Error = E, Future: Send> + Send + 'static,
+        T: Clone + Send + 'static,
+    {
+        let service = Arc::new(Mutex::new(service));
+        Reconnector::new(config, move |_| -> Connecting<C, E> {
+            let (service, target) = (Arc::clone(&service), target.clone());
+            Box::pin(async move {
+                let lock = || service.lock().unwrap_or_else(PoisonError::into_inner);
+                poll_fn(|cx| lock().poll_ready(cx)).await?;
+                let connecting = lock().call(target);
+                Ok(connecting.await?)
+            })
+        })
+    }
+}
