@@ -274,7 +274,7 @@ impl<A: PartialEq> PickFirst<A> {
         if let Some(resolver) = &mut self.resolver
             && resolver.handle_failed(now, attempt) == Verdict::Accepted
         {
-            self.check_limits(now);
+            self.resolution_failed(now);
             return Verdict::Accepted;
         }
         for index in 0..self.addresses.len() {

@@ -2,3 +2,4 @@
 
 mod many;
 mod one;
+mod telling;

@@ -90,7 +90,7 @@ fn rule_grpc_a8_an_empty_list_is_a_failure() {
     assert_eq!(host.pick.state(), State::TransientFailure { until });
     assert_eq!(
         host.pick.explain(s(0)).to_string(),
-        "TRANSIENT_FAILURE: no address"
+        "TRANSIENT_FAILURE after 0 failures; no address"
     );
     assert_eq!(host.list(s(7), ["a"]), ["start a #0"]);
     assert_eq!(host.settle(s(7), 0), [""; 0]);
@@ -106,6 +106,11 @@ fn rule_grpc_a8_a_resolution_without_an_address_has_failed() {
     assert_eq!(host.resolve(s(0), 0, []), [""; 0]);
     assert_eq!(host.pick.state(), State::TransientFailure { until: s(1) });
     assert_eq!(host.poll(s(1)), ["resolve #1"]);
+    assert_eq!(
+        host.pick.state(),
+        State::TransientFailure { until: s(21) },
+        "still none"
+    );
     // Of a list that was there, nothing is left.
     assert_eq!(host.resolve(s(1), 1, ["a"]), ["start a #2"]);
     assert_eq!(host.fail(s(1), 2), [""; 0]);

@@ -1,4 +1,5 @@
 use super::PickFirst;
+use super::address::is_connecting;
 use crate::State;
 use crate::explain::Seconds;
 use core::fmt;
@@ -11,17 +12,8 @@ impl<A> PickFirst<A> {
         fmt::from_fn(move |f| match (&*self.addresses, self.ready()) {
             ([only], _) => write!(f, "{}", only.machine.explain(now)),
             (_, Some(ready)) => write!(f, "{}", ready.explain(now)),
-            ([], None) => self.explain_empty(f, now),
             (_, None) => self.explain_several(f, now),
         })
-    }
-
-    fn explain_empty(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
-        match (&self.resolver, self.end) {
-            (Some(resolver), _) => write!(f, "{}; no address yet", resolver.explain(now)),
-            (None, None) if self.is_wanted() => f.write_str("TRANSIENT_FAILURE: no address"),
-            (None, _) => write!(f, "{}; no address", self.state().name()),
-        }
     }
 
     fn explain_several(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
@@ -37,8 +29,13 @@ impl<A> PickFirst<A> {
             _ => write!(f, " after {failures} failure{s}")?,
         }
         let (in_flight, all) = (self.in_flight().count(), self.addresses.len());
-        if in_flight > 0 {
+        if all == 0 {
+            f.write_str("; no address")?;
+        } else if in_flight > 0 {
             write!(f, "; trying {in_flight} of {all} addresses")?;
+        }
+        if self.resolver.as_deref().is_some_and(is_connecting) {
+            f.write_str("; resolving")?;
         }
         match self.next_start() {
             Some(due_at) if due_at > now => {

@@ -103,15 +103,26 @@ impl<A: PartialEq> PickFirst<A> {
         if !is_connecting(resolver) {
             resolver.number_from(self.attempts);
         }
-        let action = resolver.poll_action(now, draw);
-        self.check_limits(now);
-        match action? {
-            Action::Start(start) => {
+        match resolver.poll_action(now, draw) {
+            Some(Action::Start(start)) => {
                 self.attempts = self.attempts.saturating_add(1);
                 Some(Due::Resolve(start))
             }
-            Action::Abort(abort) => Some(Due::Abort(abort)),
+            Some(Action::Abort(abort)) => {
+                self.resolution_failed(now);
+                Some(Due::Abort(abort))
+            }
+            None => {
+                self.check_limits(now); // it may have given up: the host is late (D11)
+                None
+            }
         }
+    }
+
+    /// Without any address that is as a failed pass (A8).
+    pub(super) fn resolution_failed(&mut self, now: Duration) {
+        self.failing |= self.addresses.is_empty();
+        self.check_limits(now);
     }
 
     fn first_due(&self, now: Duration) -> Option<usize> {

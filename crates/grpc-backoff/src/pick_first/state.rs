@@ -26,15 +26,15 @@ impl<A> PickFirst<A> {
         if !self.is_wanted() {
             return State::Idle;
         }
+        if self.failing {
+            let until = self.next_start().or_else(|| self.earliest_timeout());
+            let until = until.unwrap_or(Duration::MAX);
+            return State::TransientFailure { until }; // (A6)
+        }
         if self.addresses.is_empty() {
             let resolving = self.resolver.as_deref().map(Connection::state);
             let until = Duration::MAX; // until there is an address (A8)
             return resolving.unwrap_or(State::TransientFailure { until });
-        }
-        if self.failing {
-            let until = self.next_start().or_else(|| self.earliest_timeout());
-            let until = until.unwrap_or(Duration::MAX);
-            return State::TransientFailure { until };
         }
         let mut in_flight = self.in_flight();
         in_flight.next().map_or(State::Idle, Connection::state)
