@@ -78,8 +78,8 @@ pub use connection::Connection;
 pub use pick_first::{PickAction, PickFirst, interleave};
 #[cfg(feature = "tokio")]
 pub use reconnector::{
-    Attempt, AttemptBudget, AttemptReport, Connecting, ConnectionGuard, Error, Failure, Handle,
-    LastFailure, Mode, Outcome, Phase, PhaseTimes, Reason, Reconnector, Shared, Status, Wait,
+    Attempt, AttemptBudget, AttemptReport, ConnectionGuard, Error, Failure, Handle, LastFailure,
+    Mode, OfService, Outcome, Phase, PhaseTimes, Reason, Reconnector, Shared, Status, Wait,
 };
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};
 #[cfg(feature = "alloc")]

@@ -34,7 +34,7 @@ pub use guard::ConnectionGuard;
 pub use handle::Handle;
 pub use phase::{Phase, PhaseTimes};
 pub use report::{AttemptReport, Error, Failure, Outcome, Wait};
-pub use service::Connecting;
+pub use service::OfService;
 pub use shared::{Mode, Shared};
 pub use status::{LastFailure, Reason, Status};
 

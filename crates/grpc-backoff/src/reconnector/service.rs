@@ -8,12 +8,14 @@ use std::boxed::Box;
 use std::sync::{Arc, Mutex, PoisonError};
 use tower_service::Service;
 
-/// The future of a connect function that is a service.
-pub type Connecting<C, E> = Pin<Box<dyn Future<Output = Result<C, Failure<E>>> + Send>>;
+/// A [`Reconnector`] whose connect function is a service, made by
+/// [`of_service`](Reconnector::of_service).
+pub type OfService<C, E> = Reconnector<(), Dial<C, E>, Connecting<C, E>>;
 
-type OfService<F, C, E> = Reconnector<(), F, Connecting<C, E>>;
+type Dial<C, E> = Box<dyn FnMut(Attempt) -> Connecting<C, E> + Send>;
+type Connecting<C, E> = Pin<Box<dyn Future<Output = Result<C, Failure<E>>> + Send>>;
 
-impl<C: 'static, E: 'static> Reconnector<(), (), Connecting<C, E>> {
+impl<C: 'static, E: 'static> OfService<C, E> {
     /// As [`new`](Reconnector::new), with a service as the connect function: for instance one that
     /// takes a `Uri`. For each attempt it is waited for until it is ready, and then called with
     /// this target; the connect deadline covers both.
@@ -21,17 +23,13 @@ impl<C: 'static, E: 'static> Reconnector<(), (), Connecting<C, E>> {
     /// # Errors
     ///
     /// As [`new`](Reconnector::new).
-    pub fn of_service<S, T>(
-        config: Config,
-        target: T,
-        service: S,
-    ) -> Result<OfService<impl FnMut(Attempt) -> Connecting<C, E> + Send, C, E>, ConfigError>
+    pub fn of_service<S, T>(config: Config, target: T, service: S) -> Result<Self, ConfigError>
     where
         S: Service<T, Response = C, Error = E, Future: Send> + Send + 'static,
         T: Clone + Send + 'static,
     {
         let service = Arc::new(Mutex::new(service));
-        Reconnector::new(config, move |_| -> Connecting<C, E> {
+        let dial = move |_| -> Connecting<C, E> {
             let (service, target) = (Arc::clone(&service), target.clone());
             Box::pin(async move {
                 let lock = || service.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,6 +37,7 @@ impl<C: 'static, E: 'static> Reconnector<(), (), Connecting<C, E>> {
                 let connecting = lock().call(target);
                 Ok(connecting.await?)
             })
-        })
+        };
+        Self::new(config, Box::new(dial))
     }
 }
