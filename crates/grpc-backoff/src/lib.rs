@@ -70,6 +70,8 @@ mod settings;
 mod snapshot;
 mod state;
 mod token_bucket;
+#[cfg(feature = "tonic")]
+pub mod tonic;
 
 pub use backoff_policy::{Ratio, Schedule};
 pub use config::{Config, ConfigError, FirstDelay, FlapGuard, Lint, Reset, Timing};

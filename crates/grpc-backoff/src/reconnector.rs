@@ -18,7 +18,7 @@ use ::core::fmt;
 use ::core::future::poll_fn;
 use ::core::pin::Pin;
 use ::core::time::Duration;
-use clock::Clock;
+pub(crate) use clock::Clock;
 use connect::{Dial, Stop, Waiting};
 use core::Core;
 use draws::Draws;

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 /// Tokio's clock as the time since the reconnector was made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     start: Instant,
 }
 
@@ -14,7 +14,7 @@ impl Clock {
         clippy::disallowed_methods,
         reason = "the driver's clock is the one place that reads it"
     )]
-    pub(super) fn read() -> Instant {
+    pub(crate) fn read() -> Instant {
         Instant::now()
     }
 

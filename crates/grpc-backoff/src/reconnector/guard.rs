@@ -10,7 +10,7 @@ use tokio::time::Instant;
 ///
 /// Dropped, it says that the connection is gone: a failed attempt before
 /// [`accepted`](Self::accepted), a loss after it (D6). Until then it is for whoever holds it to
-/// keep the [`deadline`](Self::deadline).
+/// keep the [`deadline`](Self::deadline): dropped at that time, the attempt has timed out.
 #[must_use = "dropped, it says that the connection is gone"]
 pub struct ConnectionGuard<A: Clone + Eq = ()> {
     core: Arc<Core<A>>,

@@ -47,8 +47,13 @@ impl<A: Clone + Eq> Inner<A> {
         attempt: AttemptId,
         reason: Option<Arc<str>>,
     ) -> Verdict {
-        let error = (reason.clone()).unwrap_or_else(|| "closed before the server accepted".into());
-        self.end(now, attempt, Outcome::Failed(error), reason)
+        let due = |flight: &mut Flight| flight.start.deadline <= now;
+        let outcome = match &reason {
+            Some(error) => Outcome::Failed(Arc::clone(error)),
+            None if self.flight(attempt).is_some_and(due) => Outcome::TimedOut,
+            None => Outcome::Failed("closed before the server accepted".into()),
+        };
+        self.end(now, attempt, outcome, reason)
     }
 
     /// The machine knows how far the attempt had come (D6).

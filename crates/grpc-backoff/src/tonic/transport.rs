@@ -1,0 +1,186 @@
+//! How one connection is made: by the inner connector, then TLS, then watched for SETTINGS.
+
+#[cfg(feature = "tls")]
+use super::Tls;
+use super::{BoxError, BoxFuture, SettingsIo};
+use crate::{Attempt, Failure, Phase};
+use core::future::poll_fn;
+use core::task::Poll;
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use hyper::rt::{Read, Write};
+use hyper_util::rt::TokioIo;
+use std::boxed::Box;
+use std::format;
+use std::io;
+use std::string::{String, ToString};
+#[cfg(feature = "tls")]
+use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::vec;
+use std::vec::Vec;
+use tokio::net::{TcpStream, lookup_host};
+use tower_service::Service;
+
+/// What carries HTTP/2: hyper's reading and writing, of any kind.
+pub trait Io: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Io for T {}
+
+/// The way to one target.
+#[derive(Clone)]
+pub(super) struct Transport {
+    dial: Dial,
+    /// TCP of our own: names are resolved here, and `https` asks for TLS.
+    is_tcp: bool,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+type Dial = Arc<dyn Fn(Uri) -> BoxFuture<Result<Box<dyn Io>, BoxError>> + Send + Sync>;
+
+impl Transport {
+    pub(super) fn tcp() -> Self {
+        Self {
+            dial: Arc::new(|address| Box::pin(tcp(address))),
+            is_tcp: true,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    /// Over any connector. It is asked whether it is ready inside the attempt, so that its error
+    /// is a failed attempt and no more.
+    pub(super) fn over<S>(&mut self, inner: S)
+    where
+        S: Service<Uri, Response: Io + 'static, Error: Into<BoxError>, Future: Send>
+            + Send
+            + 'static,
+    {
+        let inner = Arc::new(Mutex::new(inner));
+        self.is_tcp = false;
+        self.dial = Arc::new(move |address| {
+            let inner = Arc::clone(&inner);
+            Box::pin(async move {
+                let connecting = poll_fn(|cx| {
+                    let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+                    match inner.poll_ready(cx) {
+                        Poll::Ready(Ok(())) => Poll::Ready(Ok(inner.call(address.clone()))),
+                        Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
+                        Poll::Pending => Poll::Pending,
+                    }
+                });
+                let io = connecting.await?.await.map_err(Into::into)?;
+                Ok(Box::new(io) as Box<dyn Io>)
+            })
+        });
+    }
+
+    #[cfg(feature = "tls")]
+    pub(super) fn with_tls(&mut self, tls: Tls) {
+        self.tls = Some(tls);
+    }
+
+    /// The addresses of a target, each as a URI: those of its name for TCP, or else itself.
+    pub(super) async fn resolve(&self, target: &Uri) -> io::Result<Vec<Uri>> {
+        if !self.is_tcp {
+            return Ok(vec![target.clone()]);
+        }
+        let host = target
+            .host()
+            .ok_or_else(|| invalid(target, "names no host"))?;
+        let default = if is_https(target) { 443 } else { 80 };
+        let port = target.port_u16().unwrap_or(default);
+        let bare = host.trim_start_matches('[').trim_end_matches(']'); // an IPv6 address
+        let addresses = lookup_host((bare, port)).await?;
+        addresses
+            .map(|address| with_authority(target, &address.to_string()))
+            .collect()
+    }
+
+    /// Makes a connection to one of the addresses of `target`, and hands it over for use before
+    /// the server has accepted (D13): the connection itself tells the machine when it has.
+    pub(super) async fn connect(
+        &self,
+        attempt: Attempt<Uri>,
+        target: &Uri,
+    ) -> Result<SettingsIo<Box<dyn Io>, Uri>, Failure<String>> {
+        attempt.enter(Phase::Tcp);
+        let io = (self.dial)(attempt.address().clone()).await;
+        let io = io.map_err(|error| in_words(&*error))?;
+        let io = self.secure(&attempt, target, io).await?;
+        attempt.enter(Phase::Settings);
+        Ok(SettingsIo::new(io, attempt.guard()))
+    }
+
+    #[cfg(feature = "tls")]
+    async fn secure(
+        &self,
+        attempt: &Attempt<Uri>,
+        target: &Uri,
+        io: Box<dyn Io>,
+    ) -> Result<Box<dyn Io>, Failure<String>> {
+        static DEFAULT: OnceLock<Tls> = OnceLock::new();
+        let tls = match &self.tls {
+            Some(tls) => tls,
+            None if self.is_tcp && is_https(target) => DEFAULT.get_or_init(Tls::webpki_roots),
+            None => return Ok(io),
+        };
+        attempt.enter(Phase::Tls);
+        let io = tls.connect(target, io).await;
+        let io = io.map_err(|error| in_words(&error))?;
+        Ok(Box::new(io))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    async fn secure(
+        &self,
+        _: &Attempt<Uri>,
+        target: &Uri,
+        io: Box<dyn Io>,
+    ) -> Result<Box<dyn Io>, Failure<String>> {
+        if self.is_tcp && is_https(target) {
+            let why = format!("{target} needs the feature `tls`, or a connector that does TLS");
+            return Err(Failure::Final(why));
+        }
+        Ok(io)
+    }
+}
+
+async fn tcp(address: Uri) -> Result<Box<dyn Io>, BoxError> {
+    let authority = address.authority().map_or("", Authority::as_str);
+    let stream = TcpStream::connect(authority).await?;
+    stream.set_nodelay(true)?;
+    Ok(Box::new(TokioIo::new(stream)))
+}
+
+fn is_https(uri: &Uri) -> bool {
+    uri.scheme() == Some(&Scheme::HTTPS)
+}
+
+fn with_authority(target: &Uri, authority: &str) -> io::Result<Uri> {
+    let mut parts = target.clone().into_parts();
+    let authority: Authority = authority
+        .parse()
+        .map_err(|_| invalid(target, "has an odd address"))?;
+    parts.authority = Some(authority);
+    Uri::from_parts(parts).map_err(|_| invalid(target, "is no whole URI"))
+}
+
+fn invalid(target: &Uri, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{target} {why}"))
+}
+
+/// An error and what is behind it, in one line.
+pub(super) fn in_words(error: &(dyn core::error::Error + 'static)) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let more = error.to_string();
+        if !words.ends_with(&more) {
+            words = format!("{words}: {more}");
+        }
+        next = error.source();
+    }
+    words
+}
