@@ -35,19 +35,23 @@ pub(crate) fn address(server: SocketAddr, tls: bool) -> Dialled {
     Box::pin(async move { secured(TcpStream::connect(server).await?, tls).await })
 }
 
-/// No server here gets as far as a certificate, so the client trusts none.
 async fn secured(stream: impl Stream + 'static, tls: bool) -> io::Result<Box<dyn Stream>> {
     if !tls {
         return Ok(Box::new(stream));
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring has them")
-        .with_root_certificates(RootCertStore::empty())
-        .with_no_client_auth();
+    let mut config = trusts_nobody();
     config.alpn_protocols = vec![b"h2".to_vec()];
     let name = ServerName::try_from("faults.test").expect("a name");
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream);
     Ok(Box::new(stream.await?))
+}
+
+/// No server here gets as far as a certificate.
+pub(crate) fn trusts_nobody() -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring has them")
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth()
 }

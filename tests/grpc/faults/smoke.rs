@@ -2,12 +2,14 @@
 //! too early, and what is due comes.
 
 use crate::beds::{self, Bed};
-use crate::control::call_again_and_again;
+use crate::control::{call_again_and_again, call_for_ever, over_ours};
 use crate::dials::tcp;
 use crate::ours::{Reports, keep_connected};
+use conformance::draws::Draws;
 use conformance::skip;
 use conformance::time::{ms, s};
 use grpc_backoff::Config;
+use grpc_backoff::tonic::Builder;
 use grpc_faults::{Fault, Judge, Listener};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -69,49 +71,62 @@ fn servers() -> Vec<(Bed, Listener)> {
         .collect()
 }
 
+/// Runs a client until its first starts are there, and judges them.
+async fn passes(bed: &Bed, server: &Listener, client: impl Future<Output = ()>) {
+    let dialled = async {
+        while server.starts().len() < STARTS {
+            sleep(ms(10)).await;
+        }
+    };
+    tokio::select! {
+        () = client => panic!("{:?}: it ended", bed.fault),
+        dialled = timeout(s(30), dialled) => dialled.expect("it is not stuck"),
+    }
+    let starts = server.starts();
+    let verdict = bed.judge.judge(&starts);
+    assert_eq!(verdict, Ok(()), "{:?}: {starts:?}", bed.fault);
+}
+
 #[tokio::test]
 async fn our_client_is_never_early_and_never_stuck() {
-    let mut clients = JoinSet::new();
+    let mut runs = JoinSet::new();
     for (bed, server) in servers() {
-        clients.spawn(async move {
-            let mut draws = conformance::draws::Draws::Splitmix64(1);
-            let draws = move || draws.draw();
-            let reports = Reports::default();
-            let client = keep_connected(
-                SCALED,
-                draws,
-                s(60),
-                bed.keepalive,
-                &reports,
-                tcp(&server, bed.tls),
-            );
-            let dialled = async {
-                while server.starts().len() < STARTS {
-                    sleep(ms(10)).await;
-                }
-            };
-            tokio::select! {
-                () = client => panic!("it ended"),
-                dialled = timeout(s(30), dialled) => dialled.expect("it is not stuck"),
-            }
-            let starts = server.starts();
-            let verdict = bed.judge.judge(&starts);
-            assert_eq!(verdict, Ok(()), "{:?}: {starts:?}", bed.fault);
+        runs.spawn(async move {
+            let mut draws = Draws::Splitmix64(1);
+            let (draws, reports) = (move || draws.draw(), Reports::default());
+            let dial = tcp(&server, bed.tls);
+            let client = keep_connected(SCALED, draws, s(60), bed.keepalive, &reports, dial);
+            passes(&bed, &server, client).await;
         });
     }
-    clients.join_all().await;
+    runs.join_all().await;
+}
+
+#[tokio::test]
+async fn tonic_over_our_connector_is_not_either() {
+    let mut runs = JoinSet::new();
+    for (bed, server) in servers() {
+        runs.spawn(async move {
+            let target = format!("http://{}", server.address());
+            let target = target.parse().expect("a URI");
+            let builder = Builder::new(SCALED);
+            let channel = over_ours(builder, target, bed.tls, bed.keepalive);
+            passes(&bed, &server, call_for_ever(channel)).await;
+        });
+    }
+    runs.join_all().await;
 }
 
 #[tokio::test]
 async fn plain_tonic_fails_here_too() {
-    let mut clients = JoinSet::new();
+    let mut runs = JoinSet::new();
     for (bed, server) in servers() {
-        clients.spawn(async move {
+        runs.spawn(async move {
             call_again_and_again(tcp(&server, bed.tls), bed.keepalive, ms(150)).await;
             let starts = server.starts();
             let verdict = bed.judge.judge(&starts);
             assert!(verdict.is_err(), "{:?}: {starts:?}", bed.fault);
         });
     }
-    clients.join_all().await;
+    runs.join_all().await;
 }

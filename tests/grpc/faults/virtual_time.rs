@@ -1,12 +1,13 @@
 //! Every instant at which our client dials a server that fails.
 
 use crate::beds::{self, Bed, LASTS};
-use crate::control::call_again_and_again;
+use crate::control::{TARGET, call_again_and_again, call_for_ever, over_ours};
 use crate::dials::memory;
 use crate::ours::{Reports, keep_connected};
 use conformance::draws::{Draws, middle};
 use conformance::time::{assert_close, ms, s};
 use grpc_backoff::Config;
+use grpc_backoff::tonic::Builder;
 use grpc_faults::{Client, Fault, Memory, Rejected};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -72,6 +73,30 @@ async fn plain_tonic_fails_in_every_bed() {
         } else {
             let hasty = matches!(verdict, Err(Rejected::TooEarly(_)));
             assert!(hasty, "{:?}: {verdict:?}: {starts:?}", bed.fault);
+        }
+    }
+}
+
+/// Our connector in tonic's own channel is all that it takes.
+#[tokio::test(start_paused = true)]
+async fn tonic_over_our_connector_passes_in_every_bed() {
+    for bed in beds::all() {
+        for seed in 0..2 {
+            let server = Memory::new(bed.fault);
+            let mut draws = Draws::Splitmix64(seed);
+            let builder = Builder::new(Config::GRPC)
+                .over(server.clone())
+                .with_draws(move || draws.draw());
+            let channel = over_ours(
+                builder,
+                TARGET.parse().expect("a URI"),
+                bed.tls,
+                bed.keepalive,
+            );
+            let _: Result<(), _> = timeout(LASTS, call_for_ever(channel)).await;
+            let starts = server.starts();
+            let verdict = bed.judge.judge(&starts);
+            assert_eq!(verdict, Ok(()), "{:?}, seed {seed}: {starts:?}", bed.fault);
         }
     }
 }
