@@ -1,98 +1,34 @@
-//! Ways to dial a server that never accepts: the right one, and two that must not pass.
+//! Ways to dial a server that never accepts.
 
 use crate::proto::ReconnectParams;
 use crate::proto::reconnect_service_client::ReconnectServiceClient;
 use anyhow::bail;
-use grpc_backoff::{Config, Failure, FirstFrame, Reconnector, SettingsProbe};
 use http::Uri;
-use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
-use std::error::Error;
-use std::io;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{interval, timeout};
-use tokio_rustls::TlsConnector;
-use tonic::codegen::Service;
-use tonic::transport::Endpoint;
+use tonic::body::Body;
+use tonic::client::GrpcService;
+use tonic::codegen::{Bytes, Service, StdError};
 
-/// Calls of plain tonic at most: each is a dial at once.
-pub const PLAIN_CALLS: usize = 1_000;
+/// How many calls [`by_calls`] makes at most. A channel that backs off needs a dozen.
+pub const CALLS: usize = 1_000;
 
-/// Dials for so long by this project's backoff.
+/// Makes one call after the other for so long, each as soon as the one before has failed, as
+/// any user does. When it dials is the channel's matter.
 ///
 /// # Errors
 ///
-/// A server that accepts: it is no retry port.
-pub async fn by_grpc_backoff<S>(
-    config: Config,
-    uri: Uri,
-    tls: Option<ClientConfig>,
-    connector: S,
-    lasts: Duration,
-) -> anyhow::Result<()>
+/// A server that answers: it is no retry port.
+pub async fn by_calls<T>(channel: T, lasts: Duration) -> anyhow::Result<()>
 where
-    S: Service<Uri, Error: Error + Send + Sync + 'static> + Clone,
-    S::Response: hyper::rt::Read + hyper::rt::Write + Unpin,
+    T: GrpcService<Body, Error: Into<StdError>>,
+    T::ResponseBody: http_body::Body<Data = Bytes, Error: Into<StdError> + Send> + Send + 'static,
 {
-    let name = ServerName::try_from(uri.host().unwrap_or_default())?.to_owned();
-    let tls = tls.map(|config| TlsConnector::from(Arc::new(config)));
-    let mut server = Reconnector::new(config, move |_| {
-        let (mut connector, uri) = (connector.clone(), uri.clone());
-        let (tls, name) = (tls.clone(), name.clone());
-        async move {
-            let stream = connector.call(uri).await.map_err(io::Error::other)?;
-            let stream = TokioIo::new(stream);
-            match tls {
-                Some(tls) => accepted(tls.connect(name, stream).await?).await?,
-                None => accepted(stream).await?,
-            }
-            Ok::<_, Failure<io::Error>>(())
-        }
-    })?;
-    if let Ok(connected) = timeout(lasts, server.connect()).await {
-        connected?;
-        bail!("the retry port accepted a connection: it must close each");
-    }
-    Ok(())
-}
-
-/// Says hello, and waits for SETTINGS (S11).
-async fn accepted(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
-    const EMPTY_SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-    stream
-        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        .await?;
-    stream.write_all(&EMPTY_SETTINGS).await?;
-    let mut probe = SettingsProbe::new();
-    loop {
-        match probe.handle_received(&[stream.read_u8().await?]) {
-            FirstFrame::Unknown => {}
-            FirstFrame::Settings => return Ok(()),
-            FirstFrame::Other(other) => return Err(io::Error::other(other)),
-        }
-    }
-}
-
-/// Dials for so long by tonic alone, which does not back off: a call after the other, each of
-/// which fails with its dial.
-///
-/// # Errors
-///
-/// As [`by_grpc_backoff`].
-pub async fn by_plain_tonic<S>(uri: Uri, connector: S, lasts: Duration) -> anyhow::Result<()>
-where
-    S: Service<Uri, Error: Error + Send + Sync, Future: Send> + Send + 'static,
-    S::Response: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
-{
-    let channel = Endpoint::from(uri).connect_with_connector_lazy(connector);
     let mut server = ReconnectServiceClient::new(channel);
     let calls = async {
-        for _ in 0..PLAIN_CALLS {
+        for _ in 0..CALLS {
             if server.start(ReconnectParams::default()).await.is_ok() {
-                bail!("the retry port accepted a call: it must close each connection");
+                bail!("the retry port answered a call: it must close each connection");
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The whole test in virtual time: 540 s pass at once, over pipes instead of sockets.
 
+use grpc_backoff::tonic::{Builder, Tls};
 use grpc_backoff_interop::client::Verdict;
 use grpc_backoff_interop::proto::reconnect_service_client::ReconnectServiceClient;
 use grpc_backoff_interop::proto::reconnect_service_server::ReconnectServiceServer;
@@ -8,7 +9,8 @@ use grpc_backoff_interop::{Recorder, Scale, client, dial, server, tls};
 use grpc_faults::Judge;
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use std::io;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use tokio::io::{DuplexStream, duplex};
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tonic::Code;
+use tonic::transport::Endpoint;
 use tower::{Service, service_fn};
 
 const LASTS: Duration = Duration::from_secs(540);
@@ -29,10 +32,8 @@ fn recorder(judge: Judge) -> Recorder {
 fn retry_port(
     recorder: &Recorder,
     tls: Option<TlsAcceptor>,
-) -> impl Service<Uri, Response = TokioIo<DuplexStream>, Error = io::Error, Future: Send>
-+ Clone
-+ Send
-+ use<> {
+) -> impl Service<Uri, Response = TokioIo<DuplexStream>, Error = io::Error, Future: Send> + Send + use<>
+{
     let recorder = recorder.clone();
     service_fn(move |_: Uri| {
         recorder.handle_accepted();
@@ -53,55 +54,91 @@ fn control(recorder: &Recorder) -> ReconnectServiceServer<Recorder> {
     ReconnectServiceServer::new(recorder.clone())
 }
 
-/// Runs our client against the server for 540 s.
-async fn ours(scale: u32, tls: Option<(TlsAcceptor, ClientConfig)>) -> ReconnectInfo {
+const SEEDS: [u64; 3] = [1, 2, 3];
+
+/// Our connector's parts, with its draws from a seed.
+fn builder(scale: Scale, seed: u64) -> Builder {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    println!("seed {seed}");
+    Builder::new(scale.config(scale.of(MAX))).with_draws(move || rng.next_u64())
+}
+
+/// Runs tonic with our connector against the server for 540 s.
+async fn ours(scale: u32, seed: u64, tls: Option<(TlsAcceptor, Tls)>) -> ReconnectInfo {
     let scale = Scale(NonZeroU32::new(scale).expect("not 0"));
     let recorder = recorder(scale.judge(Judge::OFFICIAL.early));
     let (acceptor, trusting) = tls.unzip();
-    let port = retry_port(&recorder, acceptor);
-    let config = scale.config(scale.of(MAX));
-    let dial = dial::by_grpc_backoff(config, uri(), trusting, port, scale.of(LASTS));
+    let mut builder = builder(scale, seed).over(retry_port(&recorder, acceptor));
+    if let Some(tls) = trusting {
+        builder = builder.with_tls(tls);
+    }
+    let connector = builder.build().expect("valid").wait_for_ready();
+    let dial = dial::by_calls(connector.lazy(Endpoint::from(uri())), scale.of(LASTS));
     let seen = client::observed(control(&recorder), scale.of(MAX), dial).await;
     seen.expect("the control service answers")
 }
 
 #[tokio::test(start_paused = true)]
 async fn ours_passes_in_plaintext() {
-    let seen = ours(1, None).await;
-    Verdict::of(&seen, Judge::OFFICIAL).check().expect("a pass");
-    assert!((11..=14).contains(&seen.backoff_ms.len()), "{seen:?}");
+    for seed in SEEDS {
+        let seen = ours(1, seed, None).await;
+        Verdict::of(&seen, Judge::OFFICIAL).check().expect("a pass");
+        assert!((11..=14).contains(&seen.backoff_ms.len()), "{seen:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn ours_passes_by_tls_which_is_no_acceptance() {
     let tls::Identity { acceptor, ca_pem } = tls::Identity::generate().expect("a certificate");
     let trusting = tls::trusting(ca_pem.as_bytes()).expect("just made");
-    let seen = ours(1, Some((acceptor, trusting))).await;
-    Verdict::of(&seen, Judge::OFFICIAL).check().expect("a pass");
+    for seed in SEEDS {
+        let tls = Some((acceptor.clone(), Tls::new(trusting.clone())));
+        let seen = ours(1, seed, tls).await;
+        Verdict::of(&seen, Judge::OFFICIAL).check().expect("a pass");
+    }
 }
 
-/// Without any tolerance: in virtual time nothing is late.
+/// Almost without tolerance: in virtual time nothing is late.
 #[tokio::test(start_paused = true)]
-async fn ours_passes_scaled_without_tolerance() {
+async fn ours_passes_scaled() {
     let scale = Scale(NonZeroU32::new(100).expect("not 0"));
     let exact = scale.judge(Duration::from_millis(1)); // tokio's timers and the protocol round to it
-    let seen = ours(100, None).await;
-    Verdict::of(&seen, exact).check().expect("a pass");
+    for seed in SEEDS {
+        let seen = ours(100, seed, None).await;
+        Verdict::of(&seen, exact).check().expect("a pass");
+    }
+}
+
+/// It dials in the background, without a call.
+#[tokio::test(start_paused = true)]
+async fn our_own_channel_passes() {
+    for seed in SEEDS {
+        let recorder = recorder(Judge::OFFICIAL);
+        let scale = Scale(NonZeroU32::MIN);
+        let dial = async {
+            let builder = builder(scale, seed).over(retry_port(&recorder, None));
+            let channel = builder.channel(uri())?;
+            sleep(LASTS).await;
+            drop(channel);
+            Ok(())
+        };
+        let seen = client::observed(control(&recorder), MAX, dial).await;
+        let seen = seen.expect("an answer");
+        Verdict::of(&seen, Judge::OFFICIAL).check().expect("a pass");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn plain_tonic_fails() {
     let recorder = recorder(Judge::OFFICIAL);
-    let dial = dial::by_plain_tonic(uri(), retry_port(&recorder, None), LASTS);
-    let seen = client::observed(control(&recorder), MAX, dial)
-        .await
-        .expect("an answer");
+    let port = retry_port(&recorder, None);
+    let channel = Endpoint::from(uri()).connect_with_connector_lazy(port);
+    let dial = dial::by_calls(channel, LASTS);
+    let seen = client::observed(control(&recorder), MAX, dial).await;
+    let seen = seen.expect("an answer");
     assert!(!seen.passed);
-    assert!(
-        seen.backoff_ms.len() > 100,
-        "a dial per call: {}",
-        seen.backoff_ms.len()
-    );
+    let dials = seen.backoff_ms.len();
+    assert!(dials > 100, "a dial per call: {dials}");
     Verdict::of(&seen, Judge::OFFICIAL)
         .check()
         .expect_err("a fail");

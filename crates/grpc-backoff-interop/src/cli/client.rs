@@ -1,6 +1,7 @@
 use super::{Times, say};
 use anyhow::Context;
 use clap::ValueEnum;
+use grpc_backoff::tonic::{Builder, Tls};
 use grpc_backoff_interop::client::{Verdict, observed};
 use grpc_backoff_interop::{dial, tls};
 use http::Uri;
@@ -37,7 +38,12 @@ pub(crate) struct Args {
     #[arg(long = "ca_file", value_name = "FILE", requires = "use_tls")]
     ca_file: Option<PathBuf>,
     /// How to dial
-    #[arg(long = "dial_by", value_name = "HOW", default_value = "grpc-backoff")]
+    #[arg(
+        long = "dial_by",
+        conflicts_with = "use_tls",
+        value_name = "HOW",
+        default_value = "grpc-backoff"
+    )]
     dial_by: DialBy,
     #[command(flatten)]
     times: Times,
@@ -45,9 +51,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DialBy {
-    /// By this project's connection backoff
+    /// By tonic with this project's connector
     GrpcBackoff,
-    /// By tonic alone, one call after the other, at most a thousand: must fail
+    /// By tonic alone, at most a thousand calls: must fail
     PlainTonic,
     /// At a constant interval, the first delay: must fail
     Constant,
@@ -61,25 +67,29 @@ impl Args {
         let config = scale.config(max);
         config.schedule().context("--max_reconnect_backoff_ms")?;
         let lasts = scale.of(Duration::from_secs(self.seconds.into()));
-        let retry = self.uri(self.server_retry_port)?;
-        let trusted = self.trusted()?;
-        let control = Endpoint::from(self.uri(self.server_control_port)?);
+        let scheme = if self.use_tls { "https" } else { "http" };
+        let retry = self.uri(scheme, self.server_retry_port)?;
+        let mut builder = Builder::new(config);
+        if let Some(tls) = self.tls()? {
+            builder = builder.with_tls(tls);
+        }
+        let control = Endpoint::from(self.uri("http", self.server_control_port)?);
         let control = control.connect().await.context("the control port")?;
 
-        let tls = if self.use_tls { ", TLS" } else { "" };
         let how = self.dial_by.to_possible_value();
         let how = how.as_ref().map_or("", |value| value.get_name());
-        say(format_args!("dialling {retry}{tls} for {lasts:?} by {how}"));
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
+        say(format_args!("dialling {retry} for {lasts:?} by {how}"));
         let dial = async {
             match self.dial_by {
                 DialBy::GrpcBackoff => {
-                    dial::by_grpc_backoff(config, retry, trusted, connector, lasts).await
+                    let connector = builder.build()?.wait_for_ready();
+                    dial::by_calls(connector.lazy(Endpoint::from(retry)), lasts).await
                 }
-                DialBy::PlainTonic => dial::by_plain_tonic(retry, connector, lasts).await,
+                DialBy::PlainTonic => {
+                    dial::by_calls(Endpoint::from(retry).connect_lazy(), lasts).await
+                }
                 DialBy::Constant => {
-                    let every = config.initial_backoff;
+                    let (every, connector) = (config.initial_backoff, HttpConnector::new());
                     dial::at_an_interval(every, retry, connector, lasts).await;
                     Ok(())
                 }
@@ -97,19 +107,21 @@ impl Args {
         Ok(())
     }
 
-    fn uri(&self, port: u16) -> anyhow::Result<Uri> {
+    fn uri(&self, scheme: &str, port: u16) -> anyhow::Result<Uri> {
         let host = &self.server_host;
-        let uri = format!("http://{host}:{port}");
+        let uri = format!("{scheme}://{host}:{port}");
         uri.parse()
             .with_context(|| format!("{host} is no host (--server_host)"))
     }
 
-    fn trusted(&self) -> anyhow::Result<Option<rustls::ClientConfig>> {
+    /// Trusts the server's certificate, where the client dials by TLS.
+    fn tls(&self) -> anyhow::Result<Option<Tls>> {
         let Some(file) = &self.ca_file else {
             return Ok(None);
         };
         let why = || format!("{} (--ca_file)", file.display());
         let pem = std::fs::read(file).with_context(why)?;
-        tls::trusting(&pem).map(Some).with_context(why)
+        let trusting = tls::trusting(&pem).with_context(why)?;
+        Ok(Some(Tls::new(trusting)))
     }
 }
