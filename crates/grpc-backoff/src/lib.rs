@@ -40,6 +40,8 @@
 //! The feature `alloc` adds `PickFirst`, for a server with several addresses; it needs no std.
 //! The feature `tokio` adds `Reconnector`, which runs this loop over any async connect
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
+//!
+#![doc = include_str!("../OBSERVABILITY.md")]
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -78,9 +80,11 @@ pub use config::{Config, ConfigError, FirstDelay, FlapGuard, Lint, Reset, Timing
 pub use connection::Connection;
 #[cfg(feature = "alloc")]
 pub use pick_first::{PickAction, PickFirst, interleave};
+#[cfg(feature = "metrics")]
+pub use reconnector::describe_metrics;
 #[cfg(feature = "tokio")]
 pub use reconnector::{
-    Attempt, AttemptBudget, AttemptReport, ConnectionGuard, Error, Failure, Handle, LastFailure,
+    Attempt, AttemptBudget, AttemptReport, ConnectionGuard, Disconnect, Error, Failure, Handle, LastFailure,
     Mode, OfService, Outcome, Phase, PhaseTimes, Reason, Reconnector, Shared, Status, Wait,
 };
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};

@@ -3,9 +3,12 @@ mod budget;
 mod clock;
 mod connect;
 mod core;
+mod disconnect;
 mod draws;
 mod guard;
 mod handle;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod phase;
 mod report;
 mod service;
@@ -24,14 +27,19 @@ use core::Core;
 use draws::Draws;
 use std::boxed::Box;
 use std::panic::resume_unwind;
+#[cfg(feature = "metrics")]
+use std::string::String;
 use std::string::ToString;
 use std::sync::Arc;
 use std::vec::Vec;
 
 pub use attempt::Attempt;
 pub use budget::AttemptBudget;
+pub use disconnect::Disconnect;
 pub use guard::ConnectionGuard;
 pub use handle::Handle;
+#[cfg(feature = "metrics")]
+pub use metrics::describe_metrics;
 pub use phase::{Phase, PhaseTimes};
 pub use report::{AttemptReport, Error, Failure, Outcome, Wait};
 pub use service::OfService;
@@ -177,7 +185,15 @@ where
     /// Names the target in what `tracing` and the metrics say of it.
     #[must_use]
     pub fn named(self, target: impl Into<Arc<str>>) -> Self {
-        self.with_inner(|inner| inner.target = Some(target.into()))
+        self.with_inner(|inner| inner.teller.target = Some(target.into()))
+    }
+
+    /// Adds labels to its metrics, such as `grpc.lb.backend_service` and `grpc.lb.locality`, which
+    /// gRFC A94 leaves to whoever knows them.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn with_labels(self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        self.with_inner(|inner| inner.teller.labels.add(labels))
     }
 
     /// Calls `observer` at the end of every attempt, with what was planned and what came of it. It

@@ -1,9 +1,12 @@
 //! The tokio driver in virtual time: hours pass at once, and every instant is known.
 
 mod cancelling;
+mod events;
+mod metrics;
 mod neighbours;
 mod rules;
 mod shared;
+mod views;
 
 use conformance::draws::middle;
 use conformance::time::{assert_close, ms, ns, s};

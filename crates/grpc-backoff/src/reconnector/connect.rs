@@ -5,7 +5,7 @@ use super::attempt::Attempt;
 use super::core::{Core, Ended, Given, Step};
 use super::report::{Error, Failure, Outcome, Wait};
 use super::tell;
-use crate::AttemptId;
+use crate::{AttemptId, Start};
 use core::fmt;
 use core::mem::take;
 use core::pin::Pin;
@@ -85,8 +85,9 @@ where
             self.sweep();
             let core = Arc::clone(&self.handle.core);
             match core.with(|inner, now| inner.step(now, cx.waker(), wait)) {
-                Step::Start(attempt, address, deadline) => {
-                    self.start(Attempt::new(core, attempt, address, deadline))?;
+                Step::Start(start, address, deadline) => {
+                    let attempt = Attempt::new(core, start.attempt, address, deadline);
+                    self.start(&start, attempt)?;
                 }
                 Step::Swept => {
                     self.sweep();
@@ -108,10 +109,12 @@ where
     }
 
     /// Calls the connect function.
-    fn start(&mut self, attempt: Attempt<A>) -> Result<(), Stop<E>> {
+    fn start(&mut self, start: &Start, attempt: Attempt<A>) -> Result<(), Stop<E>> {
         let id = attempt.id();
-        let target = (self.handle.core).with(|inner, _| inner.target.clone());
+        let (target, now) =
+            (self.handle.core).with(|inner, now| (inner.teller.target.clone(), now));
         let span = tell::span(target.as_deref(), id, attempt.address());
+        span.in_scope(|| tell::started(start, now));
         let called = span.in_scope(|| catch_unwind(AssertUnwindSafe(|| (self.dial)(attempt))));
         match called {
             Ok(future) => {

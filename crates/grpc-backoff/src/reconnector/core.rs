@@ -9,7 +9,7 @@ use super::clock::{Clock, time_suspended};
 use super::draws::Draws;
 use super::report::AttemptReport;
 use super::status::{LastFailure, Status};
-use super::tell;
+use super::tell::Teller;
 use crate::{AttemptId, PickFirst, State};
 use core::mem::{Discriminant, discriminant, take};
 use core::task::Waker;
@@ -48,7 +48,7 @@ pub(super) struct Inner<A> {
     pub(super) budget: Option<AttemptBudget>,
     /// From when the budget lets the next attempt start.
     permit: Option<Instant>,
-    pub(super) target: Option<Arc<str>>,
+    pub(super) teller: Teller,
     /// Since the last success.
     last_failure: Option<LastFailure>,
     /// Made when somebody watches.
@@ -79,7 +79,7 @@ impl<A: Clone + Eq> Core<A> {
                 observer: None,
                 budget: None,
                 permit: None,
-                target: None,
+                teller: Teller::default(),
                 last_failure: None,
                 watch: None,
                 waker: None,
@@ -147,9 +147,10 @@ impl<A: Clone + Eq> Inner<A> {
 
     fn publish(&mut self) {
         let state = self.machine.state();
+        self.teller.still_open(state);
         if self.told != discriminant(&state) {
             self.told = discriminant(&state);
-            tell::state(self.target.as_deref(), &self.status());
+            self.teller.state(&self.status());
         }
         if let Some(sender) = &self.watch {
             let status = self.status();

@@ -1,4 +1,5 @@
 use super::core::Core;
+use super::disconnect::Disconnect;
 use crate::{AttemptId, Verdict};
 use core::fmt;
 use std::string::ToString;
@@ -49,15 +50,20 @@ impl<A: Clone + Eq> ConnectionGuard<A> {
 
     /// The connection is gone, for this reason: a failed attempt or a loss.
     pub fn failed(self, reason: impl fmt::Display) {
+        self.disconnected(Disconnect::Unknown, reason);
+    }
+
+    /// As [`failed`](Self::failed), in a case that the metrics tell from others (D14).
+    pub fn disconnected(self, why: Disconnect, reason: impl fmt::Display) {
         let reason = Some(reason.to_string().into());
-        (self.core).command(|inner, now| inner.gone(now, self.attempt, reason));
+        (self.core).command(|inner, now| inner.gone(now, self.attempt, why, reason));
     }
 }
 
 impl<A: Clone + Eq> Drop for ConnectionGuard<A> {
     fn drop(&mut self) {
         // After `failed` it is stale, and changes nothing.
-        (self.core).command(|inner, now| inner.gone(now, self.attempt, None));
+        (self.core).command(|inner, now| inner.gone(now, self.attempt, Disconnect::Unknown, None));
     }
 }
 

@@ -1,9 +1,9 @@
 //! What comes of attempts and connections.
 
+use super::super::disconnect::Disconnect;
 use super::super::phase::Phase;
 use super::super::report::Outcome;
 use super::super::status::{LastFailure, Reason};
-use super::super::tell;
 use super::{Flight, Inner};
 use crate::{AttemptId, State, Verdict};
 use core::time::Duration;
@@ -37,7 +37,7 @@ impl<A: Clone + Eq> Inner<A> {
         attempt: AttemptId,
         outcome: Outcome,
     ) -> Verdict {
-        self.end(now, attempt, outcome, None)
+        self.end(now, attempt, outcome, Disconnect::Unknown, None)
     }
 
     /// The connection is gone, whether the server had accepted it or not.
@@ -45,6 +45,7 @@ impl<A: Clone + Eq> Inner<A> {
         &mut self,
         now: Duration,
         attempt: AttemptId,
+        why: Disconnect,
         reason: Option<Arc<str>>,
     ) -> Verdict {
         let due = |flight: &mut Flight| flight.start.deadline <= now;
@@ -53,7 +54,7 @@ impl<A: Clone + Eq> Inner<A> {
             None if self.flight(attempt).is_some_and(due) => Outcome::TimedOut,
             None => Outcome::Failed("closed before the server accepted".into()),
         };
-        self.end(now, attempt, outcome, reason)
+        self.end(now, attempt, outcome, why, reason)
     }
 
     /// The machine knows how far the attempt had come (D6).
@@ -62,12 +63,13 @@ impl<A: Clone + Eq> Inner<A> {
         now: Duration,
         attempt: AttemptId,
         outcome: Outcome,
+        why: Disconnect,
         reason: Option<Arc<str>>,
     ) -> Verdict {
         self.given = self.given.filter(|&given| given != attempt);
         let verdict = self.machine.handle_failed(now, attempt);
         if verdict == Verdict::Accepted && !self.finish(attempt, outcome) {
-            tell::lost(self.target.as_deref(), attempt, reason.as_deref());
+            self.teller.lost(attempt, why, reason.as_deref());
         }
         verdict
     }
@@ -158,7 +160,7 @@ impl<A: Clone + Eq> Inner<A> {
     fn resolution_failed(&mut self, resolution: AttemptId, reason: Reason) {
         let phase = Some(Phase::Resolve);
         let failure = LastFailure { phase, reason };
-        tell::resolution_failed(self.target.as_deref(), resolution, &failure);
+        self.teller.resolution_failed(resolution, &failure);
         self.last_failure = Some(failure);
     }
 
@@ -182,7 +184,7 @@ impl<A: Clone + Eq> Inner<A> {
     pub(in super::super) fn enter(&mut self, attempt: AttemptId, phase: Phase) {
         if let Some(flight) = self.flight(attempt) {
             flight.phases.enter(phase);
-            tell::phase(self.target.as_deref(), attempt, phase);
+            self.teller.phase(attempt, phase);
         }
     }
 
@@ -225,7 +227,7 @@ impl<A: Clone + Eq> Inner<A> {
             self.last_failure = Some(LastFailure { phase, reason });
         }
         let report = flight.report(self.clock, outcome);
-        tell::ended(self.target.as_deref(), &report);
+        self.teller.ended(&report);
         self.reports.push(report);
         true
     }

@@ -1,11 +1,11 @@
 //! What the owner does, step by step.
 
 use super::super::clock::{Clock, time_suspended};
+use super::super::disconnect::Disconnect;
 use super::super::report::Wait;
 use super::super::status::Status;
-use super::super::tell;
 use super::{Flight, Inner, Resolution};
-use crate::{Abort, AttemptId, PickAction, State};
+use crate::{Abort, AttemptId, PickAction, Start, State};
 use core::task::{Poll, Waker};
 use core::time::Duration;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// What the owner does next.
 pub(in super::super) enum Step<A> {
     /// Call the connect function for this attempt.
-    Start(AttemptId, A, Instant),
+    Start(Start, A, Instant),
     /// Look for addresses.
     Resolve(AttemptId),
     /// An attempt was aborted: see what is left.
@@ -53,7 +53,7 @@ impl<A: Clone + Eq> Inner<A> {
     /// The connection that the owner was given is gone, if there is one.
     pub(in super::super) fn lost(&mut self, now: Duration) {
         if let Some(attempt) = self.given {
-            let _ = self.gone(now, attempt, None);
+            let _ = self.gone(now, attempt, Disconnect::Unknown, None);
         }
     }
 
@@ -69,9 +69,8 @@ impl<A: Clone + Eq> Inner<A> {
             match self.machine.poll_action(now, || draws.next()) {
                 Some(PickAction::Start { start, address }) => {
                     let deadline = self.clock.at_most(start.deadline);
-                    let step = Step::Start(start.attempt, address.clone(), deadline);
+                    let step = Step::Start(start, address.clone(), deadline);
                     self.permit = None;
-                    tell::started(self.target.as_deref(), &start);
                     self.flights.reserve_exact(1);
                     self.flights.push(Flight::new(start));
                     return step;
@@ -197,7 +196,7 @@ impl<A: Clone + Eq> Inner<A> {
         if jump >= SUSPENDED {
             self.suspended = suspended;
             if !matches!(self.machine.state(), State::GaveUp { .. }) {
-                tell::suspended(self.target.as_deref(), jump);
+                self.teller.suspended(jump);
                 self.machine.reset_within(now, SLICE, self.draws.next());
             }
         }
