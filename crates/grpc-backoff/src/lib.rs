@@ -42,7 +42,6 @@
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
 //!
 #![doc = include_str!("../OBSERVABILITY.md")]
-
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -84,8 +83,9 @@ pub use pick_first::{PickAction, PickFirst, interleave};
 pub use reconnector::describe_metrics;
 #[cfg(feature = "tokio")]
 pub use reconnector::{
-    Attempt, AttemptBudget, AttemptReport, ConnectionGuard, Disconnect, Error, Failure, Handle, LastFailure,
-    Mode, OfService, Outcome, Phase, PhaseTimes, Reason, Reconnector, Shared, Status, Wait,
+    Attempt, AttemptBudget, AttemptReport, ConnectionGuard, Disconnect, Error, Failure, Handle,
+    LastFailure, Mode, OfService, Outcome, Phase, PhaseTimes, Reason, Reconnector, Shared, Status,
+    Wait,
 };
 pub use settings::{FirstFrame, NotSettings, SettingsProbe};
 #[cfg(feature = "alloc")]

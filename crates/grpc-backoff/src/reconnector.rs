@@ -136,6 +136,23 @@ where
     /// Makes a reconnector that goes on where a [`snapshot`](Handle::snapshot) left off, with its
     /// addresses: each waits what is left (D10).
     ///
+    /// ```
+    /// # use {grpc_backoff::*, std::{fs, io}};
+    /// # fn save_and_load(handle: &Handle, path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dial = |_: Attempt| async { Ok::<_, Failure<io::Error>>(()) };
+    /// let [((), snapshot)] = handle.snapshot()[..] else { unreachable!("one address") };
+    /// fs::write(path.with_extension("new"), snapshot.to_string())?;
+    /// fs::rename(path.with_extension("new"), path)?; // all of it or nothing
+    ///
+    /// // In the next life of the program; what cannot be read is no reason to hurry.
+    /// let snapshot = match fs::read_to_string(path)?.parse() {
+    ///     Ok(snapshot) => snapshot,
+    ///     Err(_) => Snapshot::unknown(&Config::GRPC, rand::random())?,
+    /// };
+    /// let server = Reconnector::restore(Config::GRPC, [((), snapshot)], dial)?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`new`](Reconnector::new).

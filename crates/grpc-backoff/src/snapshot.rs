@@ -84,7 +84,8 @@ pub struct ParseSnapshotError {
 
 impl ParseSnapshotError {
     fn new(expected: &'static str, found: &str) -> Self {
-        let found = found.into();
+        const SHOWN: usize = 40;
+        let found = found.chars().take(SHOWN).collect();
         Self { expected, found }
     }
 }

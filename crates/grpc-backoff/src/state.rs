@@ -1,3 +1,5 @@
+use crate::{Config, ConfigError};
+use backoff_policy::Series;
 use core::fmt;
 use core::time::Duration;
 
@@ -142,4 +144,21 @@ pub struct Snapshot {
     pub backoff: Option<Duration>,
     /// How long no attempt may start.
     pub wait: Duration,
+}
+
+impl Snapshot {
+    /// What to restore where a snapshot is lost or cannot be read: a new series after a first
+    /// delay, by this draw (D10). A program that starts again and again is then no faster for
+    /// having lost it, and many that lose it together disperse.
+    ///
+    /// # Errors
+    ///
+    /// A config that makes no sense is refused, see [`ConfigError`] (D3).
+    pub fn unknown(config: &Config, draw: u64) -> Result<Self, ConfigError> {
+        let schedule = config.schedule()?;
+        Ok(Self {
+            wait: Series::new(&schedule).next(&schedule, draw),
+            ..Self::default()
+        })
+    }
 }

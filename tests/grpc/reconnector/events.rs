@@ -72,7 +72,7 @@ impl Subscriber for Capture {
             .entered
             .last()
             .map(|&id| captured.spans[id as usize - 1].clone());
-        let line = span.map_or(fields.0.clone(), |span| format!("{span}: {}", fields.0));
+        let line = span.map_or_else(|| fields.0.clone(), |span| format!("{span}: {}", fields.0));
         captured.lines.push(line);
     }
 

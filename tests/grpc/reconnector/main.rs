@@ -2,8 +2,10 @@
 
 mod cancelling;
 mod events;
+mod fleet;
 mod metrics;
 mod neighbours;
+mod restart;
 mod rules;
 mod shared;
 mod views;

@@ -8,5 +8,7 @@ mod document;
 mod fleet;
 mod limits;
 mod lists;
+mod manners;
 mod official;
+mod snapshots;
 mod states;

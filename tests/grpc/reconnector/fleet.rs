@@ -1,0 +1,129 @@
+//! Many reconnectors of one program: a reset of all of them (D15), a budget for all of them (D17).
+
+use super::{Reports, Server, dial, since, virtual_now};
+use backoff_policy::uniform;
+use conformance::draws::{Draws, middle};
+use conformance::time::{assert_close, ms, ns, s};
+use grpc_backoff::{Attempt, AttemptBudget, AttemptReport, Config, Handle, Reconnector};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until};
+
+const CLIENTS: usize = 1_000;
+const WINDOW: Duration = s(15);
+
+/// Begins to connect to a server that refuses, at this moment.
+fn begin(
+    tasks: &mut JoinSet<()>,
+    draws: impl FnMut() -> u64 + Send + 'static,
+    budget: Option<&AttemptBudget>,
+) -> (Handle, Reports) {
+    let reports = Reports::default();
+    let observed = Arc::clone(&reports);
+    let mut client = Reconnector::new(Config::GRPC, |_: Attempt| dial(Server::Refuses))
+        .expect("valid")
+        .with_draws(draws)
+        .on_attempt(move |report: &AttemptReport| {
+            observed.lock().expect("sound").push(report.clone());
+        });
+    if let Some(budget) = budget {
+        client = client.with_budget(budget.clone());
+    }
+    let handle = client.handle().clone();
+    tasks.spawn(async move {
+        let _ = client.connect().await;
+    });
+    (handle, reports)
+}
+
+/// How many of these starts lie in each of the first `seconds`.
+fn histogram<'a>(starts: impl Iterator<Item = &'a Duration>, seconds: usize) -> Vec<usize> {
+    let mut histogram = vec![0; seconds];
+    for start in starts {
+        if let Some(count) = histogram.get_mut(start.as_secs() as usize) {
+            *count += 1;
+        }
+    }
+    histogram
+}
+
+/// (D15) They all wait for an attempt a minute away, and are reset at once: each starts at its own
+/// point of the window, and the server sees them evenly over the whole of it.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d15_a_thousand_clients_that_are_reset_return_over_the_window() {
+    let mut tasks = JoinSet::new();
+    let mut seeds = Draws::Splitmix64(1_015);
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let draw = seeds.draw();
+            // The tenth attempt starts at 112.9 s, the next one would at 181.6 s.
+            let mut draws = std::iter::repeat_n(middle(), 10).chain(std::iter::repeat(draw));
+            let client = begin(&mut tasks, move || draws.next().expect("endless"), None);
+            (client, uniform(WINDOW, draw))
+        })
+        .collect();
+    sleep(s(120)).await;
+    let reset_at = virtual_now();
+    for ((handle, _), _) in &clients {
+        handle.reset_within(WINDOW);
+    }
+    sleep(WINDOW + ms(1)).await;
+
+    let mut starts = Vec::new();
+    for ((_, reports), point) in &clients {
+        let reports = reports.lock().expect("sound");
+        let eleventh = reports[10].started_at - reset_at;
+        assert_close(&[Duration::ZERO, eleventh], &[Duration::ZERO, *point]);
+        starts.push(eleventh);
+    }
+    let seconds = histogram(starts.iter(), 15);
+    println!("starts in each second after the reset: {seconds:?}");
+    // 66.7 on average, 7.9 the standard deviation.
+    assert!(seconds.iter().all(|n| (35..=99).contains(n)), "{seconds:?}");
+}
+
+/// (D17) (S13) A thousand clients that begin together: the server sees the budget and no more,
+/// second by second, and no client is faster than it would be alone.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d17_a_thousand_clients_keep_to_their_budget() {
+    const SECONDS: usize = 50;
+    let epoch = virtual_now();
+    let budget = AttemptBudget::new(50, ms(10)).expect("valid");
+    let mut tasks = JoinSet::new();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| begin(&mut tasks, middle, Some(&budget)).1)
+        .collect();
+    sleep_until(epoch + Duration::from_secs(SECONDS as u64)).await;
+
+    let starts: Vec<_> = clients
+        .iter()
+        .map(|reports| since(epoch, reports))
+        .collect();
+    let seconds = histogram(starts.iter().flatten(), SECONDS);
+    // The bucket's 50 at once, and one every 10 ms from then on.
+    let mut expected = vec![100; SECONDS];
+    expected[0] = 50 + 99;
+    assert_eq!(seconds, expected);
+
+    let alone = document(starts.iter().map(Vec::len).max().expect("many"));
+    for (starts, reports) in starts.iter().zip(&clients) {
+        let mut pairs = starts.iter().zip(&alone);
+        assert!(pairs.all(|(start, alone)| start >= alone), "{starts:?}");
+        for pair in reports.lock().expect("sound").windows(2) {
+            assert!(pair[1].started_at >= pair[0].started_at + pair[0].backoff);
+        }
+    }
+}
+
+/// The document's starts against a server that refuses at once, without jitter.
+fn document(starts: usize) -> Vec<Duration> {
+    let delays = std::iter::successors(Some(1_000_000_000), |delay| Some(delay * 8 / 5));
+    let mut at = Duration::ZERO;
+    let starts = delays.take(starts).map(|delay| {
+        let start = at;
+        at += ns(delay);
+        start
+    });
+    starts.collect()
+}
