@@ -42,6 +42,8 @@
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
 //!
 #![doc = include_str!("../OBSERVABILITY.md")]
+//!
+#![doc = include_str!("../FLEET.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -10,7 +10,7 @@ use http::Uri;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::boxed::Box;
-use std::string::String;
+use std::string::{String, ToString};
 use std::sync::{Arc, OnceLock};
 use tower_service::Service;
 
@@ -101,7 +101,7 @@ impl Builder {
         self
     }
 
-    /// The name of the target in traces and metrics.
+    /// The name of the target in traces and metrics. Default for a [`Channel`]: its URI.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -157,6 +157,7 @@ impl Builder {
         target: Arc<OnceLock<Uri>>,
         finish: impl Fn(Connection) -> BoxFuture<Result<C, Failure<String>>> + Send + Sync + 'static,
     ) -> Result<Dialler<C>, ConfigError> {
+        let name = self.name.or_else(|| target.get().map(ToString::to_string));
         let (transport, finish) = (self.transport, Arc::new(finish));
         let resolve = {
             let (transport, target) = (transport.clone(), Arc::clone(&target));
@@ -174,7 +175,7 @@ impl Builder {
             })
         });
         let mut dialler = Reconnector::with_resolver(self.config, resolve, dial)?;
-        if let Some(name) = self.name {
+        if let Some(name) = name {
             dialler = dialler.named(name);
         }
         if let Some(draws) = self.draws {

@@ -1,4 +1,4 @@
-use crate::{ConnectionGuard, FirstFrame, SettingsProbe, Verdict};
+use crate::{ConnectionGuard, Disconnect, FirstFrame, SettingsProbe, Verdict};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -49,7 +49,7 @@ impl<T, A: Clone + Eq> SettingsIo<T, A> {
     fn fail(&mut self, error: io::Error) -> io::Error {
         self.awaited = None;
         if let Some(guard) = self.guard.take() {
-            guard.failed(&error);
+            guard.disconnected(Disconnect::from(&error), &error);
         }
         error
     }
