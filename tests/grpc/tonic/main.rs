@@ -4,6 +4,7 @@
 mod channel;
 mod connector;
 mod loopback;
+mod observe;
 mod settings;
 mod tls;
 
