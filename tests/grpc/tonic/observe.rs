@@ -14,7 +14,7 @@ fn changes(snapshotter: &Snapshotter) -> BTreeMap<String, i64> {
     let metrics = metrics.map(|(key, _, _, value)| {
         let mut labels = key.key().labels();
         let target = labels.next().map(|label| (label.key(), label.value()));
-        assert_eq!(target, Some(("grpc.target", TARGET)));
+        assert_eq!(target, Some(("grpc.target", "http://server.test:50051/")));
         let name = key.key().name().trim_start_matches("grpc.subchannel.");
         let own = labels.next().map_or("", |label| label.value());
         let value = match value {
