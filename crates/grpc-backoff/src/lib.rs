@@ -37,6 +37,9 @@
 //!
 //! For HTTP/2 a [`SettingsProbe`] tells from the first bytes whether the server has accepted.
 //!
+//! The module `guide` (feature `tonic`) is a short course: which layer to take, tonic in five
+//! lines, what SETTINGS means, and how to come from a hand-written loop.
+//!
 //! The feature `alloc` adds `PickFirst`, for a server with several addresses; it needs no std.
 //! The feature `tokio` adds `Reconnector`, which runs this loop over any async connect
 //! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
@@ -64,6 +67,8 @@ mod clock;
 mod config;
 mod connection;
 mod explain;
+#[cfg(feature = "tonic")]
+pub mod guide;
 #[cfg(feature = "alloc")]
 mod pick_first;
 #[cfg(feature = "tokio")]
