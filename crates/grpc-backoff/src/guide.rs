@@ -205,9 +205,29 @@
 //! # How it compares
 //!
 //! The example `dials` has plain tonic and this crate's connector call servers that let them
-//! down, all side by side for 10 s:
+//! down, all side by side, one call after another, for 10 s:
 //!
-//! DIALS
+//! | dials in 10 s of a server that | plain tonic | ours |
+//! |---|---|---|
+//! | refuses | 36,713 | 5 |
+//! | accepts and closes | 27,330 | 5 |
+//! | never says anything | 1 | 1 |
+//! | stops in the TLS handshake | 1 | 1 |
+//! | refuses in the TLS handshake | 11,166 | 5 |
+//! | sends SETTINGS after 3 s | 1 | 1 |
+//! | sends a byte of SETTINGS every 50 ms | 1 | 1 |
+//! | sends SETTINGS after the first request | 1 | 1 |
+//! | sends a PING before SETTINGS | 1 | 5 |
+//! | answers in HTTP/1.1 | 14,508 | 5 |
+//! | sends SETTINGS, closes after 50 ms | 163 | 11 |
+//! | says GOAWAY `max_age` after 50 ms | 162 | 10 |
+//! | says GOAWAY `too_many_pings` after 50 ms | 162 | 11 |
+//! | is silent after SETTINGS, keepalive of 1 s | 5 | 5 |
+//! | works | 1 | 1 |
+//!
+//! Each of those calls dials, with plain tonic, once the connection is gone. Where both dialled
+//! once and the server never says anything, plain tonic's first call hangs for ever, and ours
+//! fails after 20 s. A PING before SETTINGS is against HTTP/2: plain tonic overlooks it, we close.
 //!
 //! How gRPC's own clients do before such servers is in `CONFORMANCE.md`, beside this crate's
 //! manifest, made from runs against them.
