@@ -42,3 +42,17 @@ fn it_explains_itself_with_several_addresses() {
         ]
     );
 }
+
+/// Where there is an address, a resolution is no attempt: callers are told when the next one is.
+#[test]
+fn the_next_attempt_is_that_of_an_address() {
+    let mut host = Host::new(["a"]).resolving();
+    host.connect(s(0));
+    host.fail(ms(100), 0);
+    host.list(ms(100), ["a"]);
+    assert_eq!(host.pick.next_start(), Some(s(1)));
+    host.poll(s(1));
+    host.fail(s(1), 2); // it asks for a list, no earlier than 1 s after it did before
+    assert_eq!(host.pick.poll_timeout(), Some(ms(1_100)));
+    assert_eq!(host.pick.next_start(), Some(ms(2_600)));
+}

@@ -44,9 +44,12 @@ impl<A> PickFirst<A> {
     /// happens before. `None` where none is planned: unwanted, or all there are is in flight.
     #[must_use]
     pub fn next_start(&self) -> Option<Duration> {
-        let waiting = self.live().filter(|machine| !is_connecting(machine));
+        let waiting = self.live_addresses().filter(|one| !is_connecting(one));
         let starts = waiting.filter_map(Connection::poll_timeout);
-        starts.chain(self.next_turn()).min()
+        let resolver = self.resolver.as_deref();
+        let resolver = resolver.filter(|one| self.addresses.is_empty() && !is_connecting(one));
+        let resolution = resolver.and_then(Connection::poll_timeout);
+        starts.chain(self.next_turn()).chain(resolution).min()
     }
 
     /// Says whether a connection is wanted and missing.
@@ -113,10 +116,13 @@ impl<A> PickFirst<A> {
     /// The machines that count: the resolver, the addresses that have had their turn, and those
     /// with an attempt in flight.
     pub(super) fn live(&self) -> impl Iterator<Item = &Connection> {
+        (self.resolver.as_deref().into_iter()).chain(self.live_addresses())
+    }
+
+    fn live_addresses(&self) -> impl Iterator<Item = &Connection> {
         let addresses = self.addresses.iter().enumerate();
         let live = addresses.filter(|(index, address)| self.is_live(*index, address));
-        let resolver = self.resolver.as_deref();
-        (resolver.into_iter()).chain(live.map(|(_, address)| &address.machine))
+        live.map(|(_, address)| &address.machine)
     }
 
     pub(super) fn is_live(&self, index: usize, address: &Address<A>) -> bool {
