@@ -1,10 +1,13 @@
 //! The tokio driver in virtual time: hours pass at once, and every instant is known.
 
+mod addresses;
 mod cancelling;
 mod events;
 mod fleet;
+mod guards;
 mod metrics;
 mod neighbours;
+mod polls;
 mod restart;
 mod rules;
 mod shared;
