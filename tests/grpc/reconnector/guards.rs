@@ -10,10 +10,11 @@ use std::future::{Ready, ready};
 use std::sync::Arc;
 use tokio::time::sleep;
 
+type Client = Reconnector<(), fn(Attempt) -> Dialled, Dialled>;
 type Dialled = Ready<Result<ConnectionGuard, Failure<&'static str>>>;
 
 /// The connection is its guard, given before anything was accepted.
-fn client() -> (Reconnector<(), fn(Attempt) -> Dialled, Dialled>, Reports) {
+fn client() -> (Client, Reports) {
     let dial: fn(Attempt) -> Dialled = |attempt| ready(Ok(attempt.guard()));
     let reports = Reports::default();
     let observed = Arc::clone(&reports);

@@ -218,7 +218,7 @@ impl Service<&'static str> for Slow {
     type Future = std::future::Ready<Result<&'static str, &'static str>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        if self.0.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+        if self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
