@@ -157,6 +157,9 @@ async fn a_constant_interval_fails() {
         .expect("an answer");
     assert!(!seen.passed);
     assert!(seen.backoff_ms[..2] == [1_000, 1_000], "{seen:?}");
+    let told = Verdict::of(&seen, Judge::OFFICIAL).to_string();
+    let rest = format!("... and {} more", seen.backoff_ms.len() - 30);
+    assert_eq!(told.lines().nth(30), Some(&*rest), "{told}");
 }
 
 /// The official server passes it.

@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use std::any::Any;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -36,8 +37,19 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type BoxChannel = BoxService<Request<Body>, Response<Body>, Status>;
 
 #[tokio::main]
-async fn main() -> Result<(), BoxError> {
-    let (seconds, json) = arguments()?;
+async fn main() -> ExitCode {
+    let counted = match arguments() {
+        Ok((seconds, json)) => count(seconds, json).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = counted {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+async fn count(seconds: u32, json: bool) -> Result<(), BoxError> {
     let mut running = JoinSet::new();
     for (place, fault) in FAULTS.into_iter().enumerate() {
         running.spawn(async move { dials(fault, seconds).await.map(|both| (place, both)) });
@@ -57,7 +69,12 @@ fn arguments() -> Result<(u32, bool), BoxError> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = true,
-            "--seconds" => seconds = arguments.next().ok_or("--seconds N")?.parse()?,
+            "--seconds" => {
+                let value = arguments.next().ok_or("--seconds has no value")?;
+                seconds = value
+                    .parse()
+                    .map_err(|e| format!("--seconds {value}: {e}"))?;
+            }
             other => return Err(format!("{other} is neither --seconds N nor --json").into()),
         }
     }

@@ -64,7 +64,7 @@ async fn server(listener: TcpListener, client: Handle) -> Result<(), Error> {
     let address = listener.local_addr()?;
     serve_one(listener, ["1", "2"]).await?;
     let mut watch = client.watch();
-    watch.wait_for(|status| status.failures >= 2).await?;
+    println!("{}", *watch.wait_for(|status| status.failures >= 2).await?);
     serve_one(TcpListener::bind(address).await?, ["3", "4"]).await
 }
 

@@ -89,6 +89,11 @@
 //! # Ok(()) }
 //! ```
 //!
+//! The first call connects, so `HealthClient::connect(url).await` becomes these lines too. Where a
+//! type names tonic's `Channel`, it names [`tonic::LazyChannel`] now. To keep the type, take
+//! `endpoint.connect_with_connector_lazy(connector)`: its calls fail without `RetryInfo`, and one
+//! that breaks off with its connection is UNKNOWN.
+//!
 //! Calls fail fast: while the channel waits, they get UNAVAILABLE with the reason, and the time
 //! until the next attempt as `google.rpc.RetryInfo`. With
 //! [`wait_for_ready`](tonic::Connector::wait_for_ready) they wait instead, under their own
@@ -166,6 +171,9 @@
 //! ```text
 //! TRANSIENT_FAILURE after 4 failures; last: no SETTINGS within 20 s; next attempt in 3.2 s
 //! ```
+//!
+//! Where a connection ends soon after it began, nothing has failed, and yet the next attempt waits
+//! (D9): a call then fails with `IDLE; next attempt in 0.7 s`.
 //!
 //! The same [`Status`] has it in parts (D14). [`Reconnector::on_attempt`] hears of every attempt:
 //! when it was due, when it started and ended, what came of it, and how long each [`Phase`] took.

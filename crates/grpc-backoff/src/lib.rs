@@ -42,7 +42,8 @@
 //!
 //! The feature `alloc` adds `PickFirst`, for a server with several addresses; it needs no std.
 //! The feature `tokio` adds `Reconnector`, which runs this loop over any async connect
-//! function. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
+//! function; `tonic` adds the module `tonic`, for tonic 0.14's clients, `tls` TLS in it by rustls,
+//! and `metrics` the counts listed below. Rule ids such as (S7) refer to `spec/grpc-connection-backoff.md`.
 //!
 #![doc = include_str!("../OBSERVABILITY.md")]
 //!

@@ -245,7 +245,8 @@ where
         &self.handle
     }
 
-    /// The connection that `connect` gave is gone (C2). Calling `connect` again says so too.
+    /// The connection that `connect` gave is gone (C2). Calling `connect` again says so too; until
+    /// then the status stays READY, since nobody here watches a connection that you hold.
     /// Without a connection it says nothing; an attempt in flight stays.
     pub fn lost(&mut self) {
         self.handle.core.with(|inner, now| inner.lost(now));

@@ -15,6 +15,8 @@ fn changes(snapshotter: &Snapshotter) -> BTreeMap<String, i64> {
         let mut labels = key.key().labels();
         let target = labels.next().map(|label| (label.key(), label.value()));
         assert_eq!(target, Some(("grpc.target", "http://server.test:50051/")));
+        let given = labels.next().map(|label| (label.key(), label.value()));
+        assert_eq!(given, Some(("grpc.lb.locality", "north")));
         let name = key.key().name().trim_start_matches("grpc.subchannel.");
         let own = labels.next().map_or("", |label| label.value());
         let value = match value {
@@ -37,6 +39,7 @@ async fn rule_grpc_d14_a_channel_is_counted_and_explains_itself() {
         .after(2, Fault::SettingsThenClose(s(10)))
         .after(3, Fault::Healthy);
     let channel = over(&server)
+        .with_labels([("grpc.lb.locality", "north".to_owned())])
         .channel(TARGET.parse().expect("a URI"))
         .expect("valid");
     let expect = |expected: &[(&str, i64)], line: &str| {

@@ -40,8 +40,8 @@ pub enum Wait {
 pub enum Error<E> {
     /// The connect function failed with [`Failure::Final`].
     Refused(E),
-    /// A caller that fails fast would have to wait: the last attempt failed, and the next one is
-    /// not due (C3).
+    /// A caller that fails fast would have to wait: the next attempt is not due, since the last one
+    /// failed (C3), or succeeded but began less than a first delay ago (D9).
     Unavailable(Status),
     /// A limit of the config is reached; only a reset or new addresses lead on (D11).
     GaveUp(Status),

@@ -12,6 +12,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::boxed::Box;
 use std::string::{String, ToString};
 use std::sync::{Arc, OnceLock};
+#[cfg(feature = "metrics")]
+use std::vec::Vec;
 use tower_service::Service;
 
 /// What a [`Connector`] or a [`Channel`] is made of.
@@ -33,6 +35,8 @@ pub struct Builder {
     pub(super) mode: Mode,
     pub(super) http2: http2::Builder<TokioExecutor>,
     name: Option<String>,
+    #[cfg(feature = "metrics")]
+    labels: Vec<(&'static str, String)>,
     draws: Option<Box<dyn FnMut() -> u64 + Send>>,
     observer: Option<Observer>,
     budget: Option<AttemptBudget>,
@@ -56,6 +60,8 @@ impl Builder {
             mode: Mode::KeepConnected,
             http2,
             name: None,
+            #[cfg(feature = "metrics")]
+            labels: Vec::new(),
             draws: None,
             observer: None,
             budget: None,
@@ -105,6 +111,14 @@ impl Builder {
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Adds labels to its metrics, as [`Reconnector::with_labels`].
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn with_labels(mut self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        self.labels.extend(labels);
         self
     }
 
@@ -178,6 +192,8 @@ impl Builder {
         if let Some(name) = name {
             dialler = dialler.named(name);
         }
+        #[cfg(feature = "metrics")]
+        let mut dialler = dialler.with_labels(self.labels);
         if let Some(draws) = self.draws {
             dialler = dialler.with_draws(draws);
         }

@@ -35,9 +35,13 @@ use tower_service::Service;
 ///
 /// | | ready | a call without a connection |
 /// |---|---|---|
-/// | as it is made | when there is a connection | waits: a balancer passes over it |
+/// | as it is made | when there is a connection | waits, however long: a balancer passes over it |
 /// | [`calls`](Self::calls)`(FailFast)` | always | waits for the attempt in flight, and fails in TRANSIENT_FAILURE (C3) |
 /// | [`calls`](Self::calls)`(ForReady)` | always | waits, until its own `grpc-timeout` |
+///
+/// As it is made it is for balancers: a call's `grpc-timeout` does not count before the channel is
+/// ready, or one of those behind a balancer is. Without a balancer, say `calls`; around one, put a
+/// `tokio::time::timeout`.
 ///
 /// With `calls`, a request says otherwise for itself by a [`Wait`] in its extensions. A
 /// connection is there, and used, before the server's SETTINGS (D13). A request that was not sent
