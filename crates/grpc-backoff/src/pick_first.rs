@@ -234,11 +234,13 @@ impl<A: PartialEq> PickFirst<A> {
     }
 
     /// The connection of this attempt is used before its server has accepted (D13): all other
-    /// attempts are cancelled, and wait their time (D12). This one goes on under its deadline.
+    /// attempts are cancelled, and wait their time (D12), and so is a resolution. This one goes on
+    /// under its deadline.
     pub fn cancel_others(&mut self, now: Duration, attempt: AttemptId) {
         let Some(since) = self.wanted_since else {
             return;
         };
+        self.withdraw_resolution(now);
         for address in &mut self.addresses {
             if address.is_connecting() && address.machine.latest() != attempt {
                 self.aborts.extend(address.machine.withdraw(now));

@@ -125,13 +125,18 @@ impl<A: PartialEq> PickFirst<A> {
         self.check_limits(now);
     }
 
+    /// What has to end comes first, then the head of the list.
     fn first_due(&self, now: Duration) -> Option<usize> {
-        let mut addresses = self.addresses.iter().enumerate();
-        let due = addresses.find(|(index, address)| {
-            self.is_live(*index, address)
-                && (address.machine.poll_timeout()).is_some_and(|due_at| due_at <= now)
-        });
-        due.map(|(index, _)| index)
+        let due = self
+            .addresses
+            .iter()
+            .enumerate()
+            .filter(|(index, address)| {
+                self.is_live(*index, address)
+                    && (address.machine.poll_timeout()).is_some_and(|due_at| due_at <= now)
+            });
+        let first = due.min_by_key(|(_, address)| !address.is_connecting());
+        first.map(|(index, _)| index)
     }
 
     /// This address has failed: the next one has its turn, if it was the latest (A4).
