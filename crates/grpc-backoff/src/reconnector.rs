@@ -315,9 +315,9 @@ where
     ///
     /// # Panics
     ///
-    /// Where the connect function does: that attempt has failed.
+    /// Where the connect function or the resolver does: that attempt has failed.
     pub async fn connect(&mut self) -> Result<C, Error<E>> {
-        self.connected(Wait::ForReady).await
+        unwind(self.connected(Wait::ForReady).await)
     }
 
     /// As [`connect`](Self::connect), but fails fast: it waits for attempts, never for a backoff
@@ -332,18 +332,31 @@ where
     ///
     /// As [`connect`](Self::connect).
     pub async fn try_connect(&mut self) -> Result<C, Error<E>> {
-        self.connected(Wait::FailFast).await
+        unwind(self.connected(Wait::FailFast).await)
     }
 
-    async fn connected(&mut self, wait: Wait) -> Result<C, Error<E>> {
-        self.handle.core.with(|inner, now| inner.begin(now));
-        let mut waiting = Waiting::new(Arc::clone(&self.handle.core));
-        match poll_fn(|cx| self.poll_connect(&mut waiting, wait, cx)).await {
-            Ok(connection) => Ok(connection),
-            Err(Stop::Error(error)) => Err(error),
-            Err(Stop::Panicked(panic)) => resume_unwind(panic),
+    /// As both, but a panic of the connect function is a failed attempt like others.
+    #[cfg(feature = "tonic")]
+    pub(crate) async fn connect_past_panics(&mut self, wait: Wait) -> Result<C, Error<E>> {
+        loop {
+            match self.connected(wait).await {
+                Err(Stop::Panicked(_)) => {}
+                result => return unwind(result),
+            }
         }
     }
+
+    async fn connected(&mut self, wait: Wait) -> Result<C, Stop<E>> {
+        let mut waiting = Waiting::begin(Arc::clone(&self.handle.core));
+        poll_fn(|cx| self.poll_connect(&mut waiting, wait, cx)).await
+    }
+}
+
+fn unwind<C, E>(result: Result<C, Stop<E>>) -> Result<C, Error<E>> {
+    result.map_err(|stop| match stop {
+        Stop::Error(error) => error,
+        Stop::Panicked(panic) => resume_unwind(panic),
+    })
 }
 
 impl<A: Clone + Eq, F, Fut> Drop for Reconnector<A, F, Fut> {

@@ -1,6 +1,7 @@
 //! The tokio driver in virtual time: hours pass at once, and every instant is known.
 
 mod addresses;
+mod breaking;
 mod cancelling;
 mod events;
 mod fleet;
@@ -10,6 +11,7 @@ mod neighbours;
 mod polls;
 mod restart;
 mod rules;
+mod scripts;
 mod shared;
 mod views;
 

@@ -200,3 +200,32 @@ async fn a_call_that_breaks_off_says_why() {
         assert!(wait <= s(1), "{fault:?}: {wait:?}");
     }
 }
+
+/// Tonic's channel would die with a connector that panics.
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_inner_connector_is_a_failed_attempt() {
+    #[derive(Clone)]
+    struct Panics(Memory, bool);
+    impl Service<http::Uri> for Panics {
+        type Response = <Memory as Service<http::Uri>>::Response;
+        type Error = <Memory as Service<http::Uri>>::Error;
+        type Future = <Memory as Service<http::Uri>>::Future;
+
+        fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+            self.0.poll_ready(cx)
+        }
+
+        fn call(&mut self, target: http::Uri) -> Self::Future {
+            assert!(std::mem::replace(&mut self.1, true), "the first time");
+            self.0.call(target)
+        }
+    }
+    let server = Panics(Memory::new(Fault::Healthy), false);
+    let connector = Builder::new(Config::GRPC).over(server).build();
+    let mut channel = connector.expect("valid").lazy(endpoint());
+    let failed = call(&mut channel).await.expect_err("it panicked");
+    assert_eq!(failed.code(), Code::Unavailable, "{failed}");
+    assert!(failed.message().contains("panicked"), "{failed}");
+    sleep(s(2)).await;
+    call(&mut channel).await.expect("it is alive");
+}

@@ -49,13 +49,13 @@ impl<A: Clone + Eq> Attempt<A> {
     /// A phase begins, and the one before is over: from now on a failure says that it was in this
     /// one, and the [`AttemptReport`](crate::AttemptReport) says how long each took.
     pub fn enter(&self, phase: Phase) {
-        self.core.with(|inner, _| inner.enter(self.id, phase));
+        self.core.look(|inner, _| inner.enter(self.id, phase));
     }
 
     /// Says by itself what comes of this attempt: for connections that are used before the server
     /// has accepted them (D13). Once it is taken, `Ok` from the connect function is no acceptance.
     pub fn guard(&self) -> ConnectionGuard<A> {
-        self.core.with(|inner, _| inner.guard(self.id));
+        self.core.look(|inner, _| inner.guard(self.id));
         ConnectionGuard::new(Arc::clone(&self.core), self.id, self.deadline)
     }
 }

@@ -39,11 +39,24 @@ type Panic = Box<dyn Any + Send>;
 pub(super) struct Waiting<A: Clone + Eq> {
     core: Arc<Core<A>>,
     timer: Option<Pin<Box<Sleep>>>,
+    /// How often `withdraw` had been called when this wait began.
+    withdrawals: u32,
 }
 
 impl<A: Clone + Eq> Waiting<A> {
-    pub(super) const fn new(core: Arc<Core<A>>) -> Self {
-        Self { core, timer: None }
+    /// The owner wants a connection from now on.
+    pub(super) fn begin(core: Arc<Core<A>>) -> Self {
+        let withdrawals = core.with(|inner, now| inner.begin(now));
+        Self {
+            core,
+            timer: None,
+            withdrawals,
+        }
+    }
+
+    /// Nobody has withdrawn since.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.core.look(|inner, _| inner.withdrawals) == self.withdrawals
     }
 
     fn poll_timer(&mut self, at: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
@@ -60,7 +73,7 @@ impl<A: Clone + Eq> Waiting<A> {
 
 impl<A: Clone + Eq> Drop for Waiting<A> {
     fn drop(&mut self) {
-        self.core.with(|inner, _| inner.forget_waker());
+        self.core.look(|inner, _| inner.forget_waker());
     }
 }
 
@@ -84,25 +97,24 @@ where
         loop {
             self.sweep();
             let core = Arc::clone(&self.handle.core);
-            match core.with(|inner, now| inner.step(now, cx.waker(), wait)) {
+            match core.with(|inner, now| inner.step(now, cx.waker(), wait, waiting.withdrawals)) {
                 Step::Start(start, address, deadline) => {
                     let attempt = Attempt::new(core, start.attempt, address, deadline);
                     self.start(&start, attempt)?;
                 }
-                Step::Swept => {
+                Step::Again => {
                     self.sweep();
                     return yield_now(cx);
                 }
-                Step::Resolve(id) => {
-                    let resolving = self.resolver.as_mut().map(|resolve| (id, resolve()));
-                    self.resolving = resolving;
-                }
+                Step::Resolve(id) => self.resolve(id)?,
                 Step::End(ended) => return Poll::Ready(Err(Stop::Error(ended.into()))),
                 Step::Wait(at) => match self.poll_attempts(cx) {
                     Poll::Ready(Some(result)) => return Poll::Ready(result),
                     Poll::Ready(None) => return yield_now(cx),
-                    Poll::Pending if self.poll_resolving(cx).is_ready() => {}
-                    Poll::Pending => ready!(waiting.poll_timer(at, cx)),
+                    Poll::Pending => match self.poll_resolving(cx) {
+                        Poll::Ready(resolved) => resolved?,
+                        Poll::Pending => ready!(waiting.poll_timer(at, cx)),
+                    },
                 },
             }
         }
@@ -112,7 +124,7 @@ where
     fn start(&mut self, start: &Start, attempt: Attempt<A>) -> Result<(), Stop<E>> {
         let id = attempt.id();
         let (target, now) =
-            (self.handle.core).with(|inner, now| (inner.teller.target.clone(), now));
+            (self.handle.core).look(|inner, now| (inner.teller.target.clone(), now));
         let span = tell::span(target.as_deref(), id, attempt.address());
         span.in_scope(|| tell::started(start, now));
         let called = span.in_scope(|| catch_unwind(AssertUnwindSafe(|| (self.dial)(attempt))));
@@ -171,6 +183,16 @@ where
         })
     }
 
+    fn resolve(&mut self, id: AttemptId) -> Result<(), Stop<E>> {
+        let resolve = self.resolver.as_mut();
+        match resolve.map(|resolve| catch_unwind(AssertUnwindSafe(resolve))) {
+            Some(Ok(resolving)) => self.resolving = Some((id, resolving)),
+            Some(Err(panic)) => return Err(self.resolver_panicked(id, panic)),
+            None => {}
+        }
+        Ok(())
+    }
+
     fn panicked(&mut self, attempt: AttemptId, panic: Panic) -> Stop<E> {
         let outcome = Outcome::Failed("the connect function panicked".into());
         (self.handle.core).with(|inner, now| inner.failed(now, attempt, outcome));
@@ -178,14 +200,30 @@ where
         Stop::Panicked(panic)
     }
 
-    fn poll_resolving(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn resolver_panicked(&mut self, id: AttemptId, panic: Panic) -> Stop<E> {
+        let why = Err("the resolver panicked".into());
+        (self.handle.core).with(|inner, now| inner.resolved(now, id, why));
+        self.owes_yield = true;
+        Stop::Panicked(panic)
+    }
+
+    fn poll_resolving(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Stop<E>>> {
         let Some((id, resolving)) = &mut self.resolving else {
             return Poll::Pending;
         };
-        let (id, resolved) = (*id, ready!(resolving.as_mut().poll(cx)));
+        let id = *id;
+        let polled = match catch_unwind(AssertUnwindSafe(|| resolving.as_mut().poll(cx))) {
+            Ok(polled) => Ok(ready!(polled)),
+            Err(panic) => Err(panic),
+        };
         self.resolving = None;
-        (self.handle.core).with(|inner, now| inner.resolved(now, id, resolved));
-        Poll::Ready(())
+        Poll::Ready(match polled {
+            Ok(resolved) => {
+                (self.handle.core).with(|inner, now| inner.resolved(now, id, resolved));
+                Ok(())
+            }
+            Err(panic) => Err(self.resolver_panicked(id, panic)),
+        })
     }
 }
 
@@ -193,12 +231,12 @@ impl<A: Clone + Eq, F, Fut> Reconnector<A, F, Fut> {
     /// Drops the futures of attempts that are over.
     pub(super) fn sweep(&mut self) {
         let core = &self.handle.core;
-        (self.dials).retain(|dial| core.with(|inner, _| inner.is_live(dial.attempt)));
+        (self.dials).retain(|dial| core.look(|inner, _| inner.is_live(dial.attempt)));
         if self.dials.is_empty() {
             self.dials = Vec::new(); // a wait needs no room
         }
         if let Some((id, _)) = self.resolving
-            && !core.with(|inner, _| inner.is_resolving(id))
+            && !core.look(|inner, _| inner.is_resolving(id))
         {
             self.resolving = None;
         }

@@ -90,29 +90,54 @@ impl<A: Clone + Eq> Core<A> {
         })
     }
 
-    /// Runs `f` under the lock, then tells what has changed. Only the observer hears of it outside
-    /// the lock, so it may call back. While the thread panics it is left alone: its own panic
-    /// would abort the program.
+    /// Runs `f`, which changes nothing that anybody is told of, under the lock.
+    pub(super) fn look<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> R) -> R {
+        f(&mut self.lock(), self.clock.now())
+    }
+
+    /// Runs `f` under the lock, then tells what has changed.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> R) -> R {
+        self.run(|inner, now| (f(inner, now), None))
+    }
+
+    /// As [`with`](Self::with), and wakes the owner.
+    pub(super) fn command<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> R) -> R {
+        self.run(|inner, now| (f(inner, now), inner.waker.take()))
+    }
+
+    /// Watchers and the observer hear of it outside the lock, so they may call back. While the
+    /// thread panics the observer is left alone, since its own panic would abort the program: it
+    /// hears of it next time.
+    fn run<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> (R, Option<Waker>)) -> R {
         let mut inner = self.lock();
-        let result = f(&mut inner, self.clock.now());
-        inner.publish();
-        let reports = take(&mut inner.reports);
+        let (result, waker) = f(&mut inner, self.clock.now());
+        let _wake = WakeOnDrop(waker); // even if the observer panics
+        let watch = inner.tell_state();
+        let reports = if std::thread::panicking() {
+            Vec::new()
+        } else {
+            take(&mut inner.reports)
+        };
         let observer = (inner.observer.clone()).filter(|_| !reports.is_empty());
         drop(inner);
-        if let Some(observer) = observer.filter(|_| !std::thread::panicking()) {
+        if let Some(watch) = watch {
+            self.publish(&watch);
+        }
+        if let Some(observer) = observer {
             reports.iter().for_each(|report| observer(report));
         }
         result
     }
 
-    /// As [`with`](Self::with), and wakes the owner.
-    pub(super) fn command<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> R) -> R {
-        let (result, waker) = self.with(|inner, now| (f(inner, now), inner.waker.take()));
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        result
+    /// A watcher may hold the value while it reads the machine: the watch is locked before the
+    /// machine, never after.
+    fn publish(&self, watch: &watch::Sender<Status>) {
+        watch.send_if_modified(|published| {
+            let status = self.lock().status();
+            let changed = *published != status;
+            *published = status;
+            changed
+        });
     }
 
     /// Nothing panics under the lock but what a user's function does, which is over by then.
@@ -145,23 +170,27 @@ impl<A: Clone + Eq> Inner<A> {
         receiver
     }
 
-    fn publish(&mut self) {
+    /// Tells of a new state, and gives the watch to publish it in; after the end it is let go.
+    fn tell_state(&mut self) -> Option<watch::Sender<Status>> {
         let state = self.machine.state();
         self.teller.still_open(state);
         if self.told != discriminant(&state) {
             self.told = discriminant(&state);
             self.teller.state(&self.status());
         }
-        if let Some(sender) = &self.watch {
-            let status = self.status();
-            sender.send_if_modified(|published| {
-                let changed = *published != status;
-                *published = status;
-                changed
-            });
+        match state {
+            State::Shutdown => self.watch.take(), // nothing follows
+            _ => self.watch.clone(),
         }
-        if matches!(state, State::Shutdown) {
-            self.watch = None; // nothing follows
+    }
+}
+
+struct WakeOnDrop(Option<Waker>);
+
+impl Drop for WakeOnDrop {
+    fn drop(&mut self) {
+        if let Some(waker) = self.0.take() {
+            waker.wake();
         }
     }
 }

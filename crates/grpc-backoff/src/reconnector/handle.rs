@@ -21,21 +21,22 @@ impl<A: Clone + Eq> Handle<A> {
     /// The state, the last failure and the instant of the next attempt (D14).
     #[must_use]
     pub fn status(&self) -> Status {
-        self.core.with(|inner, _| inner.status())
+        self.core.look(|inner, _| inner.status())
     }
 
     /// Watches the [`Status`]. A watch shows the latest value only: see
     /// [`on_attempt`](crate::Reconnector::on_attempt) for all that happened. It ends with
-    /// SHUTDOWN.
+    /// SHUTDOWN. Whoever holds a borrowed value may read by a handle, but a command would wait for
+    /// that borrow, so clone the value first.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Status> {
-        self.core.with(|inner, _| inner.watch())
+        self.core.look(|inner, _| inner.watch())
     }
 
     /// Says in one line what the machine is doing and why, for a human.
     #[must_use]
     pub fn explain(&self) -> String {
-        (self.core).with(|inner, now| inner.machine.explain(now).to_string())
+        (self.core).look(|inner, now| inner.machine.explain(now).to_string())
     }
 
     /// Restarts the series and ends any wait, for instance when the network is back (C4). An
@@ -98,7 +99,7 @@ impl<A: Clone + Eq> Handle<A> {
     /// before `shutdown`, which forgets the waits.
     #[must_use]
     pub fn snapshot(&self) -> Vec<(A, Snapshot)> {
-        (self.core).with(|inner, now| {
+        (self.core).look(|inner, now| {
             let each = inner.machine.snapshot(now);
             each.map(|(address, snapshot)| (address.clone(), snapshot))
                 .collect()

@@ -115,11 +115,10 @@ async fn run<A, F, Fut, C, D, E>(
     let core = Arc::clone(&reconnector.handle().core);
     let mut keep = mode == Mode::KeepConnected;
     loop {
-        let mut waiting = Waiting::new(Arc::clone(&core));
         if !keep {
             until(&core, Inner::is_wanted).await;
         }
-        core.with(|inner, now| inner.begin(now));
+        let mut waiting = Waiting::begin(Arc::clone(&core));
         let connected = poll_fn(|cx| reconnector.poll_connect(&mut waiting, Wait::ForReady, cx));
         keep = mode == Mode::KeepConnected;
         match connected.await {
@@ -128,6 +127,7 @@ async fn run<A, F, Fut, C, D, E>(
                 drive(&core, driving).await;
                 slot.send_modify(|slot| slot.connection = None);
                 reconnector.lost();
+                keep &= waiting.is_wanted(); // (D8)
             }
             Err(Stop::Error(Error::Refused(error))) => slot.send_modify(|slot| {
                 slot.refusals = slot.refusals.saturating_add(1);
@@ -142,7 +142,7 @@ async fn run<A, F, Fut, C, D, E>(
 }
 
 async fn until<A: Clone + Eq>(core: &Core<A>, is_so: impl Fn(&Inner<A>) -> bool) {
-    poll_fn(|cx| core.with(|inner, _| inner.poll_until(cx.waker(), &is_so))).await;
+    poll_fn(|cx| core.look(|inner, _| inner.poll_until(cx.waker(), &is_so))).await;
 }
 
 /// Drives a connection until it is gone or not wanted any more.
@@ -150,7 +150,7 @@ async fn drive<A: Clone + Eq>(core: &Core<A>, driving: impl Future) {
     let mut driving = pin!(driving);
     poll_fn(|cx: &mut Context<'_>| {
         let gone = |inner: &Inner<A>| !inner.is_given();
-        if (core.with(|inner, _| inner.poll_until(cx.waker(), gone))).is_ready() {
+        if (core.look(|inner, _| inner.poll_until(cx.waker(), gone))).is_ready() {
             return Poll::Ready(());
         }
         let poll = AssertUnwindSafe(|| driving.as_mut().poll(cx).is_ready());

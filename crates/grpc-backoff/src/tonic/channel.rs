@@ -51,7 +51,8 @@ use tower_service::Service;
 ///
 /// Calls that got no answer fail with UNAVAILABLE, the reason and, unless nothing follows,
 /// `google.rpc.RetryInfo`; at their own `grpc-timeout` with DEADLINE_EXCEEDED. Readiness fails
-/// only after `shutdown`, and only as the channel is made: a balancer then drops it.
+/// only as the channel is made, and only where nothing follows by itself: after `shutdown`, a
+/// withdrawal, a final refusal or a limit of the config. A balancer then drops it.
 #[derive(Clone)]
 pub struct Channel {
     shared: Shared<Sender, Uri>,

@@ -115,10 +115,8 @@ impl Service<Uri> for Connector {
         let (dialler, wait) = (Arc::clone(&self.dialler), self.wait);
         Box::pin(async move {
             let mut dialler = dialler.lock().await;
-            let connected = match wait {
-                Wait::FailFast => dialler.try_connect().await,
-                Wait::ForReady => dialler.connect().await,
-            };
+            // A panic would end the task of tonic's channel, and with it every call.
+            let connected = dialler.connect_past_panics(wait).await;
             connected.map_err(Unavailable::from)
         })
     }

@@ -16,8 +16,8 @@ pub(in super::super) enum Step<A> {
     Start(Start, A, Instant),
     /// Look for addresses.
     Resolve(AttemptId),
-    /// An attempt was aborted: see what is left.
-    Swept,
+    /// Drop what was aborted, and ask again.
+    Again,
     /// Nothing before this instant, if it comes at all, unless something happens.
     Wait(Option<Instant>),
     /// The caller gets no connection.
@@ -37,12 +37,16 @@ pub(in super::super) enum Ended {
 const SLICE: Duration = Duration::from_secs(15);
 /// Two readings of the clocks differ by less without a suspend: 1 s.
 const SUSPENDED: Duration = Duration::from_secs(1);
+/// How long a token is kept for an attempt that does not use it: 1 s (D17).
+const KEPT: Duration = Duration::from_secs(1);
 
 impl<A: Clone + Eq> Inner<A> {
-    /// The owner wants a connection, so the one it was given is gone.
-    pub(in super::super) fn begin(&mut self, now: Duration) {
+    /// The owner wants a connection, so the one it was given is gone. Gives how often `withdraw`
+    /// has been called.
+    pub(in super::super) fn begin(&mut self, now: Duration) -> u32 {
         self.lost(now);
         self.machine.connect(now);
+        self.withdrawals
     }
 
     /// The owner does not wait any more.
@@ -57,8 +61,14 @@ impl<A: Clone + Eq> Inner<A> {
         }
     }
 
-    /// The next thing to do.
-    pub(in super::super) fn step(&mut self, now: Duration, waker: &Waker, wait: Wait) -> Step<A> {
+    /// The next thing to do for an owner who waits since there had been so many `withdrawals`.
+    pub(in super::super) fn step(
+        &mut self,
+        now: Duration,
+        waker: &Waker,
+        wait: Wait,
+        withdrawals: u32,
+    ) -> Step<A> {
         if !(self.waker.as_ref()).is_some_and(|known| known.will_wake(waker)) {
             self.waker = Some(waker.clone());
         }
@@ -77,7 +87,7 @@ impl<A: Clone + Eq> Inner<A> {
                 }
                 Some(PickAction::Abort(Abort { attempt })) => {
                     self.aborted(now, attempt);
-                    return Step::Swept;
+                    return Step::Again;
                 }
                 Some(PickAction::Resolve(start)) => {
                     self.resolving = Some(Resolution {
@@ -94,6 +104,10 @@ impl<A: Clone + Eq> Inner<A> {
         match self.machine.state() {
             State::Shutdown => Step::End(Ended::Shutdown),
             State::GaveUp { .. } => Step::End(Ended::GaveUp(self.status())),
+            State::Idle if !self.machine.is_wanted() && self.withdrawals == withdrawals => {
+                self.machine.connect(now); // accepted, and lost before the owner had it
+                Step::Again
+            }
             State::Idle if !self.machine.is_wanted() => Step::End(Ended::Withdrawn(self.status())),
             _ if wait == Wait::FailFast && !busy => Step::End(Ended::Unavailable(self.status())),
             _ => Step::Wait(self.sleep_until(now, wait_until, busy)),
@@ -124,7 +138,11 @@ impl<A: Clone + Eq> Inner<A> {
         if start.is_none() || self.deadlines().any(|deadline| deadline <= now) {
             return None;
         }
-        let permit = *self.permit.get_or_insert_with(|| budget.reserve());
+        let kept = self
+            .permit
+            .filter(|permit| Clock::read().saturating_duration_since(*permit) <= KEPT);
+        let permit = kept.unwrap_or_else(|| budget.reserve());
+        self.permit = Some(permit);
         (permit > Clock::read()).then_some(permit)
     }
 
