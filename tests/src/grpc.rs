@@ -5,6 +5,41 @@ use std::time::Duration;
 use grpc_backoff::{Action, AttemptId, Config, Connection, Start, Verdict};
 
 use crate::draws::middle;
+use crate::time::ns;
+
+/// When attempts start that fail at once, by the document's values and with draws in the middle (V1).
+pub const FAILING: [Duration; 14] = [
+    ns(0),
+    ns(1_000_000_000),
+    ns(2_600_000_000),
+    ns(5_160_000_000),
+    ns(9_256_000_000),
+    ns(15_809_600_000),
+    ns(26_295_360_000),
+    ns(43_072_576_000),
+    ns(69_916_121_600),
+    ns(112_865_794_560),
+    ns(181_585_271_296),
+    ns(291_536_434_073),
+    ns(411_536_434_073),
+    ns(531_536_434_073),
+];
+
+/// The same of attempts that have no outcome before their connect deadline (V2).
+pub const HANGING: [Duration; 12] = [
+    ns(0),
+    ns(20_000_000_000),
+    ns(40_000_000_000),
+    ns(60_000_000_000),
+    ns(80_000_000_000),
+    ns(100_000_000_000),
+    ns(120_000_000_000),
+    ns(140_000_000_000),
+    ns(166_843_545_600),
+    ns(209_793_218_560),
+    ns(278_512_695_296),
+    ns(388_463_858_073),
+];
 
 /// A machine with the document's values.
 #[must_use]

@@ -1,6 +1,7 @@
 //! The test beds: a server that fails, when our client dials it, and how clients are judged.
 
-use conformance::time::{ms, ns, s};
+use conformance::grpc::{FAILING, HANGING};
+use conformance::time::{ms, s};
 use grpc_faults::{Fault, GoAway, Judge};
 use std::time::Duration;
 
@@ -14,38 +15,6 @@ pub(crate) struct Bed {
     /// The verdict on any client that lasts longer than one attempt.
     pub(crate) judge: Judge,
 }
-
-/// Every attempt fails at once (V1).
-const FAILING_NS: [u64; 12] = [
-    0,
-    1_000_000_000,
-    2_600_000_000,
-    5_160_000_000,
-    9_256_000_000,
-    15_809_600_000,
-    26_295_360_000,
-    43_072_576_000,
-    69_916_121_600,
-    112_865_794_560,
-    181_585_271_296,
-    291_536_434_073,
-];
-
-/// No attempt has an outcome before its connect deadline (V2).
-const HANGING_NS: [u64; 12] = [
-    0,
-    20_000_000_000,
-    40_000_000_000,
-    60_000_000_000,
-    80_000_000_000,
-    100_000_000_000,
-    120_000_000_000,
-    140_000_000_000,
-    166_843_545_600,
-    209_793_218_560,
-    278_512_695_296,
-    388_463_858_073,
-];
 
 /// How long a bed lasts: until all of the starts above are over, and half-way between two seconds.
 pub(crate) const LASTS: Duration = ms(400_500);
@@ -62,7 +31,7 @@ fn bed(fault: Fault, starts: Vec<Duration>, judge: Judge) -> Bed {
 
 /// The attempt fails as soon as it has begun.
 fn failing(fault: Fault) -> Bed {
-    bed(fault, FAILING_NS.map(ns).to_vec(), Judge::STRICT)
+    bed(fault, FAILING[..12].to_vec(), Judge::STRICT)
 }
 
 /// The attempt fails at its connect deadline, `attempts` times; the next one succeeds.
@@ -71,11 +40,7 @@ fn hanging(fault: Fault, attempts: usize) -> Bed {
         attempt: s(20),
         ..Judge::STRICT
     };
-    bed(
-        fault,
-        HANGING_NS[..attempts].iter().copied().map(ns).collect(),
-        judge,
-    )
+    bed(fault, HANGING[..attempts].to_vec(), judge)
 }
 
 /// The server accepts, and the connection ends after `up`: a new run begins, but no earlier than
@@ -93,7 +58,7 @@ fn flapping(fault: Fault, up: Duration) -> Bed {
 /// Every fault, each as plain clients meet it, and the TLS ones over TLS.
 pub(crate) fn all() -> Vec<Bed> {
     let tls = |bed| Bed { tls: true, ..bed };
-    let all = HANGING_NS.len();
+    let all = HANGING.len();
     vec![
         failing(Fault::Refuse),
         failing(Fault::AcceptThenClose),

@@ -1,6 +1,6 @@
 //! The connector inside tonic's own channel.
 
-use super::{TARGET, call, over, retry_delay, virtual_now};
+use super::{call, endpoint, over, retry_delay, virtual_now};
 use conformance::time::{ms, s};
 use grpc_backoff::Config;
 use grpc_backoff::tonic::{Builder, Connector, LazyChannel};
@@ -10,12 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
-use tonic::transport::Endpoint;
 use tower::Service;
-
-fn endpoint() -> Endpoint {
-    Endpoint::from_static(TARGET)
-}
 
 fn lazy(server: &Memory) -> LazyChannel {
     over(server).build().expect("valid").lazy(endpoint())

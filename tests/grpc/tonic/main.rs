@@ -19,6 +19,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::client::Grpc;
+use tonic::transport::Endpoint;
 use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 use tonic_types::StatusExt;
@@ -32,6 +33,10 @@ fn over(server: &Memory) -> Builder {
 }
 
 const TARGET: &str = "http://server.test:50051";
+
+fn endpoint() -> Endpoint {
+    Endpoint::from_static(TARGET)
+}
 
 /// A unary call with an empty message, made as generated code makes it.
 async fn call<S>(service: &mut S) -> Result<(), Status>

@@ -1,6 +1,6 @@
 //! What the server's first bytes make of an attempt (S11), and when (S5).
 
-use super::{TARGET, call, over, retry_delay, settled, virtual_now};
+use super::{TARGET, call, endpoint, over, retry_delay, settled, virtual_now};
 use conformance::time::{ms, s};
 use grpc_backoff::{State, Wait};
 use grpc_faults::{Fault, GoAway, Memory};
@@ -132,8 +132,4 @@ async fn a_connection_that_breaks_is_a_loss_and_the_next_one_follows_by_itself()
             "{fault:?}"
         );
     }
-}
-
-fn endpoint() -> tonic::transport::Endpoint {
-    tonic::transport::Endpoint::from_static(TARGET)
 }
