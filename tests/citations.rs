@@ -26,7 +26,12 @@ const DOCUMENTS: [Document; 5] = [
     Document {
         spec: "grpc-connection-backoff",
         name: "grpc",
-        homes: &["crates/grpc-backoff", "crates/grpc-faults", "tests/grpc"],
+        homes: &[
+            "crates/grpc-backoff",
+            "crates/grpc-backoff-interop",
+            "crates/grpc-faults",
+            "tests/grpc",
+        ],
     },
     Document {
         spec: "backoff",
