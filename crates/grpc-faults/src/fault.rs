@@ -81,7 +81,7 @@ where
         }
         Fault::Http1 => {
             stream.read_u8().await?;
-            (stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")).await?;
+            stream.write_all(HTTP1_REFUSAL).await?;
             stream.shutdown().await?;
         }
         Fault::SettingsAfterRequest => return http2::serve(stream, Settings::AfterRequest).await,
@@ -128,6 +128,8 @@ async fn settle_and_answer<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> 
 
 /// A record of TLS 1.2, type handshake, and the first bytes of a ServerHello of 118 bytes.
 const BEGUN_SERVER_HELLO: [u8; 11] = [22, 3, 3, 0, 122, 2, 0, 0, 118, 3, 3];
+/// Bad Request, and no more.
+const HTTP1_REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
 /// A record of type alert: fatal, `handshake_failure`.
 const HANDSHAKE_FAILURE: [u8; 7] = [21, 3, 3, 0, 2, 2, 40];
 
@@ -181,6 +183,7 @@ mod tests {
             (Fault::BlackHole, vec![], None),
             (Fault::TlsStall, at_once(&stall), None),
             (Fault::TlsFailure, at_once(&HANDSHAKE_FAILURE), Some(NONE)),
+            (Fault::Http1, at_once(HTTP1_REFUSAL), Some(NONE)),
             (Fault::SettingsLate(SECOND * 30), late, None),
             (Fault::SettingsByteByByte(SECOND), dribbled, None),
             (Fault::SettingsAfterRequest, vec![], None),

@@ -1,3 +1,4 @@
+use grpc_backoff::Timing;
 use std::fmt;
 use std::time::Duration;
 
@@ -21,15 +22,6 @@ pub struct Judge {
     pub early: Duration,
     /// How much too late.
     pub late: Duration,
-}
-
-/// What a client counts its delays from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timing {
-    /// The start of the attempt before.
-    FromStart,
-    /// Its failure: slower, which is allowed.
-    FromFailure,
 }
 
 /// The least and the greatest gap that is accepted.

@@ -35,6 +35,6 @@ mod syn;
 
 pub use client::{Client, Gone};
 pub use fault::{Fault, GoAway, serve};
-pub use judge::{Gap, Judge, Rejected, Timing, Window};
+pub use judge::{Gap, Judge, Rejected, Window};
 pub use listener::Listener;
 pub use memory::Memory;

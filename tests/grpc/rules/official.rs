@@ -3,8 +3,8 @@
 use conformance::draws::Draws;
 use conformance::grpc::{actions, fail};
 use conformance::time::{ms, s};
-use grpc_backoff::{Action, Config, Connection};
-use grpc_faults::{Judge, Rejected, Timing};
+use grpc_backoff::{Action, Config, Connection, Timing};
+use grpc_faults::{Judge, Rejected};
 
 /// Which gap is rejected, and whether it is too short: `None` passes.
 fn rejected(judge: Judge, gaps_ms: &[u64]) -> Option<(usize, bool)> {
