@@ -7,8 +7,7 @@ impl Connection {
     #[must_use]
     pub fn explain(&self, now: Duration) -> impl fmt::Display + use<'_> {
         fmt::from_fn(move |f| {
-            let failures = self.failures();
-            let s = if failures == 1 { "" } else { "s" };
+            let failures = Failures(self.failures());
             match self.state() {
                 State::Idle => {
                     f.write_str("IDLE")?;
@@ -18,7 +17,7 @@ impl Connection {
                     let left = Seconds(deadline.saturating_sub(now));
                     write!(
                         f,
-                        "CONNECTING, attempt {attempt} after {failures} failure{s}; aborted in {left} unless SETTINGS arrives"
+                        "CONNECTING, attempt {attempt} after {failures}; aborted in {left} unless SETTINGS arrives"
                     )
                 }
                 State::Ready { attempt, since } => {
@@ -26,11 +25,11 @@ impl Connection {
                     write!(f, "READY for {up} by attempt {attempt}")
                 }
                 State::TransientFailure { .. } => {
-                    write!(f, "TRANSIENT_FAILURE after {failures} failure{s}")?;
+                    write!(f, "TRANSIENT_FAILURE after {failures}")?;
                     self.explain_wait(f, now)
                 }
                 State::GaveUp { limit } => {
-                    write!(f, "GAVE UP after {failures} failure{s}: {limit} reached")
+                    write!(f, "GAVE_UP after {failures}: {limit} reached")
                 }
                 State::Shutdown => f.write_str("SHUTDOWN"),
             }
@@ -40,12 +39,28 @@ impl Connection {
     fn explain_wait(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
         match self.poll_timeout() {
             _ if !self.is_wanted() => f.write_str("; no connection wanted"),
-            Some(due_at) if due_at > now => {
-                let left = Seconds(due_at.saturating_sub(now));
-                write!(f, "; next attempt in {left}")
-            }
-            Some(_) => f.write_str("; next attempt now"),
+            Some(due_at) => next_attempt(f, due_at.saturating_sub(now)),
             None => f.write_str("; no next attempt before the end of time"),
+        }
+    }
+}
+
+/// Says in how long the next attempt starts.
+pub(crate) fn next_attempt(f: &mut fmt::Formatter<'_>, left: Duration) -> fmt::Result {
+    match left {
+        Duration::ZERO => f.write_str("; next attempt now"),
+        left => write!(f, "; next attempt in {}", Seconds(left)),
+    }
+}
+
+/// A number of failures in words.
+pub(crate) struct Failures(pub(crate) u32);
+
+impl fmt::Display for Failures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 failure"),
+            failures => write!(f, "{failures} failures"),
         }
     }
 }

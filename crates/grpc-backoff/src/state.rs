@@ -41,14 +41,14 @@ pub enum State {
 
 #[cfg(feature = "alloc")]
 impl State {
-    /// The name that gRPC gives it.
+    /// The name that the specification gives it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Idle => "IDLE",
             Self::Connecting { .. } => "CONNECTING",
             Self::Ready { .. } => "READY",
             Self::TransientFailure { .. } => "TRANSIENT_FAILURE",
-            Self::GaveUp { .. } => "GAVE UP",
+            Self::GaveUp { .. } => "GAVE_UP",
             Self::Shutdown => "SHUTDOWN",
         }
     }

@@ -81,7 +81,7 @@ fn it_explains_itself_in_every_state() {
             "READY for 12.0 s by attempt #0",
             "TRANSIENT_FAILURE after 1 failure; next attempt in 1.0 s",
             "TRANSIENT_FAILURE after 2 failures; next attempt in 1.6 s",
-            "GAVE UP after 3 failures: max_attempts reached",
+            "GAVE_UP after 3 failures: max_attempts reached",
             "SHUTDOWN",
         ]
     );

@@ -1,7 +1,7 @@
 use super::PickFirst;
 use super::address::is_connecting;
 use crate::State;
-use crate::explain::Seconds;
+use crate::explain::{Failures, next_attempt};
 use core::fmt;
 use core::time::Duration;
 
@@ -17,16 +17,15 @@ impl<A> PickFirst<A> {
     }
 
     fn explain_several(&self, f: &mut fmt::Formatter<'_>, now: Duration) -> fmt::Result {
-        let (state, failures) = (self.state(), self.failures());
-        let s = if failures == 1 { "" } else { "s" };
+        let (state, failures) = (self.state(), Failures(self.failures()));
         f.write_str(state.name())?;
         match state {
             State::Shutdown => return Ok(()),
             State::GaveUp { limit } => {
-                return write!(f, " after {failures} failure{s}: {limit} reached");
+                return write!(f, " after {failures}: {limit} reached");
             }
             State::Idle if !self.is_wanted() => return f.write_str("; no connection wanted"),
-            _ => write!(f, " after {failures} failure{s}")?,
+            _ => write!(f, " after {failures}")?,
         }
         let (in_flight, all) = (self.in_flight().count(), self.addresses.len());
         if all == 0 {
@@ -38,14 +37,7 @@ impl<A> PickFirst<A> {
             f.write_str("; resolving")?;
         }
         match self.next_start() {
-            Some(due_at) if due_at > now => {
-                write!(
-                    f,
-                    "; next attempt in {}",
-                    Seconds(due_at.saturating_sub(now))
-                )
-            }
-            Some(_) => f.write_str("; next attempt now"),
+            Some(due_at) => next_attempt(f, due_at.saturating_sub(now)),
             None => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 use super::clock::Clock;
 use super::phase::Phase;
 use crate::State;
-use crate::explain::Seconds;
+use crate::explain::{Failures, Seconds, next_attempt};
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 pub struct Status {
     /// The state; its spans count from when the reconnector was made.
     pub state: State,
-    /// Attempts failed in a row.
+    /// Failures in a row, of all addresses together; without an address, those of resolutions.
     pub failures: u32,
     /// The last failure since the last success.
     pub last_failure: Option<LastFailure>,
@@ -55,10 +55,8 @@ impl fmt::Display for LastFailure {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.state.name())?;
-        match self.failures {
-            0 => {}
-            1 => f.write_str(" after 1 failure")?,
-            failures => write!(f, " after {failures} failures")?,
+        if self.failures > 0 {
+            write!(f, " after {}", Failures(self.failures))?;
         }
         if let State::GaveUp { limit } = self.state {
             write!(f, ": {limit} reached")?;
@@ -69,9 +67,6 @@ impl fmt::Display for Status {
         let Some(at) = self.next_attempt_at else {
             return Ok(());
         };
-        match at.saturating_duration_since(Clock::read()) {
-            Duration::ZERO => f.write_str("; next attempt now"),
-            left => write!(f, "; next attempt in {}", Seconds(left)),
-        }
+        next_attempt(f, at.saturating_duration_since(Clock::read()))
     }
 }
