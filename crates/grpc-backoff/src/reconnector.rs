@@ -43,6 +43,8 @@ pub use metrics::describe_metrics;
 pub use phase::{Phase, PhaseTimes};
 pub use report::{AttemptReport, Error, Failure, Outcome, Wait};
 pub use service::OfService;
+#[cfg(feature = "tonic")]
+pub(crate) use service::call_ready;
 pub use shared::{Mode, Shared};
 pub use status::{LastFailure, Reason, Status};
 

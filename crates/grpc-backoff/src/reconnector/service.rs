@@ -31,13 +31,25 @@ impl<C: 'static, E: 'static> OfService<C, E> {
         let service = Arc::new(Mutex::new(service));
         let dial = move |_| -> Connecting<C, E> {
             let (service, target) = (Arc::clone(&service), target.clone());
-            Box::pin(async move {
-                let lock = || service.lock().unwrap_or_else(PoisonError::into_inner);
-                poll_fn(|cx| lock().poll_ready(cx)).await?;
-                let connecting = lock().call(target);
-                Ok(connecting.await?)
-            })
+            Box::pin(async move { Ok(call_ready(&service, target).await?) })
         };
         Self::new(config, Box::new(dial))
     }
+}
+
+/// Waits until the service is ready, and calls it under the same lock: readiness is for one call.
+pub(crate) async fn call_ready<S, T>(
+    service: &Mutex<S>,
+    request: T,
+) -> Result<S::Response, S::Error>
+where
+    S: Service<T>,
+    T: Clone,
+{
+    let called = poll_fn(move |cx| {
+        let mut service = service.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = service.poll_ready(cx);
+        ready.map_ok(|()| service.call(request.clone()))
+    });
+    called.await?.await
 }

@@ -1,3 +1,4 @@
+use super::transport::bare_host;
 use core::fmt;
 use http::Uri;
 use hyper::rt::{Read, Write};
@@ -69,7 +70,10 @@ impl Tls {
     {
         let name = match &self.server_name {
             Some(name) => name.clone(),
-            None => host(uri)?,
+            None => {
+                let host = bare_host(uri).unwrap_or_default().to_string();
+                ServerName::try_from(host).map_err(io::Error::other)?
+            }
         };
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let stream = connector.connect(name, TokioIo::new(stream)).await?;
@@ -79,13 +83,6 @@ impl Tls {
         }
         Ok(TokioIo::new(stream))
     }
-}
-
-/// The host of a URI as a name that a certificate can have.
-fn host(uri: &Uri) -> io::Result<ServerName<'static>> {
-    let host = uri.host().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']'); // an IPv6 address
-    ServerName::try_from(bare.to_string()).map_err(io::Error::other)
 }
 
 impl fmt::Debug for Tls {

@@ -3,9 +3,8 @@
 #[cfg(feature = "tls")]
 use super::Tls;
 use super::{BoxError, BoxFuture, SettingsIo};
-use crate::{Attempt, Failure, Phase};
-use core::future::poll_fn;
-use core::task::Poll;
+use crate::reconnector::call_ready;
+use crate::{Attempt, Failure, Phase, interleave};
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use hyper::rt::{Read, Write};
@@ -16,7 +15,7 @@ use std::io;
 use std::string::{String, ToString};
 #[cfg(feature = "tls")]
 use std::sync::OnceLock;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::vec;
 use std::vec::Vec;
 use tokio::net::{TcpStream, lookup_host};
@@ -62,15 +61,7 @@ impl Transport {
         self.dial = Arc::new(move |address| {
             let inner = Arc::clone(&inner);
             Box::pin(async move {
-                let connecting = poll_fn(|cx| {
-                    let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
-                    match inner.poll_ready(cx) {
-                        Poll::Ready(Ok(())) => Poll::Ready(Ok(inner.call(address.clone()))),
-                        Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
-                        Poll::Pending => Poll::Pending,
-                    }
-                });
-                let io = connecting.await?.await.map_err(Into::into)?;
+                let io = call_ready(&inner, address).await.map_err(Into::into)?;
                 Ok(Box::new(io) as Box<dyn Io>)
             })
         });
@@ -86,14 +77,11 @@ impl Transport {
         if !self.is_tcp {
             return Ok(vec![target.clone()]);
         }
-        let host = target
-            .host()
-            .ok_or_else(|| invalid(target, "names no host"))?;
+        let host = bare_host(target).ok_or_else(|| invalid(target, "names no host"))?;
         let default = if is_https(target) { 443 } else { 80 };
         let port = target.port_u16().unwrap_or(default);
-        let bare = host.trim_start_matches('[').trim_end_matches(']'); // an IPv6 address
-        let addresses = lookup_host((bare, port)).await?;
-        addresses
+        let addresses = interleave(lookup_host((host, port)).await?); // (A1)
+        (addresses.into_iter())
             .map(|address| with_authority(target, &address.to_string()))
             .collect()
     }
@@ -152,6 +140,11 @@ async fn tcp(address: Uri) -> Result<Box<dyn Io>, BoxError> {
     let stream = TcpStream::connect(authority).await?;
     stream.set_nodelay(true)?;
     Ok(Box::new(TokioIo::new(stream)))
+}
+
+/// The host of a URI, an IPv6 address without its brackets.
+pub(super) fn bare_host(uri: &Uri) -> Option<&str> {
+    (uri.host()).map(|host| host.trim_start_matches('[').trim_end_matches(']'))
 }
 
 fn is_https(uri: &Uri) -> bool {
