@@ -19,8 +19,8 @@ mod tests;
 ///
 /// # Deviations
 ///
-/// None from the document; where it leaves room, decisions D1 to D13 apply. Having several
-/// addresses and keeping metrics is left to the host.
+/// None from the document; where it leaves room, decisions D1 to D13 and D15 apply. It knows one
+/// address and keeps no metrics: those are for what is built on it.
 #[derive(Clone, Debug)]
 pub struct Connection {
     params: Params,

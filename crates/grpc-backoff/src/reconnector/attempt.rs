@@ -6,8 +6,8 @@ use core::fmt;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// One attempt, as its connect function sees it. Without one of these calls it is complete: the
-/// function's result is the outcome.
+/// One attempt, as its connect function sees it. None of these calls has to be made: unless the
+/// function takes a [`guard`](Self::guard), its result is the outcome.
 ///
 /// A copy is the same attempt.
 pub struct Attempt<A = ()> {

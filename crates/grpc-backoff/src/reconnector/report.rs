@@ -33,8 +33,8 @@ pub enum Wait {
     FailFast,
 }
 
-/// Why there is no connection. All but the first carry the whole [`Status`], with the last
-/// failure and the instant of the next attempt (D18).
+/// Why there is no connection. Where it says more than that all is over, it carries the whole
+/// [`Status`], with the last failure and the instant of the next attempt (D18).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error<E> {

@@ -22,8 +22,9 @@ pub enum Mode {
     /// When somebody asks for a connection, and again after a loss when somebody asks next.
     #[default]
     OnDemand,
-    /// At once, and again at once after each loss, without traffic: any failure leads to an
-    /// attempt within 144 s.
+    /// At once, and again after each failure, refusal and loss as soon as the backoff allows,
+    /// without traffic (by the document's values within 144 s), until it gives up (D11) or is
+    /// withdrawn.
     KeepConnected,
 }
 
