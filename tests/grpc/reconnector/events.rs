@@ -155,7 +155,7 @@ async fn rule_grpc_d14_losses_have_a_reason_and_giving_up_is_a_warning() {
     let (mut client, _) = super::client(super::limited(1), [Server::Refuses]);
     assert!(client.connect().await.is_err());
     let warning =
-        "WARN \"gave up\" status=GAVE UP after 1 failure: max_attempts reached; last: refused";
+        "WARN \"gave up\" status=GAVE_UP after 1 failure: max_attempts reached; last: refused";
     let lines = capture.lines();
     assert!(lines.iter().any(|line| line == warning), "{lines:#?}");
 

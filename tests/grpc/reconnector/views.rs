@@ -49,7 +49,7 @@ async fn rule_grpc_d14_one_that_gave_up_says_at_which_limit() {
     let (mut client, _) = client(limited(2), [Server::Refuses]);
     assert!(client.connect().await.is_err());
     let handle = client.handle();
-    let line = "GAVE UP after 2 failures: max_attempts reached";
+    let line = "GAVE_UP after 2 failures: max_attempts reached";
     assert_eq!(handle.explain(), line);
     assert_eq!(
         handle.status().to_string(),

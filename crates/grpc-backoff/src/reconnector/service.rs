@@ -46,10 +46,11 @@ where
     S: Service<T>,
     T: Clone,
 {
-    let called = poll_fn(move |cx| {
+    let ready = poll_fn(move |cx| {
         let mut service = service.lock().unwrap_or_else(PoisonError::into_inner);
         let ready = service.poll_ready(cx);
         ready.map_ok(|()| service.call(request.clone()))
     });
-    called.await?.await
+    let calling = ready.await?;
+    calling.await
 }
