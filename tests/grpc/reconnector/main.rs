@@ -309,7 +309,11 @@ async fn a_reset_ends_the_wait() {
 #[tokio::test(start_paused = true)]
 async fn after_shutdown_nothing_connects() {
     let (mut client, reports) = client(Config::GRPC, [Server::AcceptsAfter(ms(0))]);
+    let mut watch = client.handle().watch();
     client.handle().shutdown();
+    assert!(watch.changed().await.is_ok());
+    assert_eq!(watch.borrow_and_update().state, State::Shutdown);
+    assert!(watch.changed().await.is_err(), "the watch ends");
     assert_eq!(client.connect().await, Err(Error::Shutdown));
     client.handle().reset();
     assert_eq!(client.connect().await, Err(Error::Shutdown));

@@ -73,6 +73,21 @@ async fn rule_grpc_d16_after_a_suspend_an_attempt_starts_within_15_s_of_a_slice(
     assert_close(&starts, &[&FAILING[..13], &[last]].concat());
 }
 
+/// (D16) (D11) A suspend is no reset that somebody asked for: what gave up stays so.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d16_a_suspend_does_not_lead_out_of_gave_up() {
+    let suspended = Arc::new(AtomicU64::new(0));
+    let clock = Arc::clone(&suspended);
+    let (client, reports) = client(limited(1), [Server::Refuses]);
+    let mut client =
+        client.with_suspend_clock(move || Duration::from_secs(clock.load(Ordering::Relaxed)));
+    for hours in 0..2 {
+        suspended.store(hours * 3_600, Ordering::Relaxed);
+        assert!(matches!(client.connect().await, Err(Error::GaveUp(_))));
+    }
+    assert_eq!(reports.lock().expect("sound").len(), 1);
+}
+
 /// (D18) It waits for attempts, and never for a backoff.
 #[tokio::test(start_paused = true)]
 async fn rule_grpc_d18_a_caller_that_fails_fast_waits_for_attempts_and_for_no_backoff() {
