@@ -69,7 +69,7 @@
 //! | the same, and a server with several addresses | [`PickFirst`] (feature `alloc`) | says which, too: the next one after 250 ms |
 //! | a tokio task that owns its connection | [`Reconnector`] (feature `tokio`) | runs that loop around your connect function, inside your `connect().await` |
 //! | many tasks that share a connection | [`Reconnector::share`] with [`Mode::OnDemand`] | has a task, and connects when somebody asks |
-//! | the same, and a connection must be there before they ask | [`Reconnector::share`] with [`Mode::KeepConnected`] | has a task, and connects at once after each loss |
+//! | the same, and a connection must be there before they ask | [`Reconnector::share`] with [`Mode::KeepConnected`] | has a task, and connects at once, and again after each loss |
 //! | a tonic client, with all of its `Endpoint` | [`tonic::Connector`] (feature `tonic`) | is a connector for tonic's channel |
 //! | a tonic client behind a balancer, or one that must be connected without calls | [`tonic::Channel`] | is a channel of its own that reconnects by itself |
 //!
@@ -96,8 +96,9 @@
 //!
 //! Calls fail fast: while the channel waits, they get UNAVAILABLE with the reason, and the time
 //! until the next attempt as `google.rpc.RetryInfo`. With
-//! [`wait_for_ready`](tonic::Connector::wait_for_ready) they wait instead, under their own
-//! deadline (C3).
+//! [`wait_for_ready`](tonic::Connector::wait_for_ready) they wait instead (C3); put a
+//! `tokio::time::timeout` around them, since tonic's own begins when a call is sent. Calls through a
+//! [`tonic::Channel`] wait no longer than their `grpc-timeout`.
 //!
 //! # What SETTINGS means
 //!
