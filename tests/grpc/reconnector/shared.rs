@@ -253,3 +253,14 @@ async fn polled_it_waits_and_wakes() {
     let again = std::future::poll_fn(|cx| shared.poll_connection(cx, Wait::FailFast));
     assert_eq!(again.await, Ok(1));
 }
+
+/// What it waited for before is forgotten: this caller fails fast.
+#[tokio::test(start_paused = true)]
+async fn polled_with_another_wait_it_begins_anew() {
+    let (mut shared, _) = share([Server::Refuses], Mode::OnDemand);
+    let patient = std::future::poll_fn(|cx| shared.poll_connection(cx, Wait::ForReady));
+    assert!(timeout(ms(500), patient).await.is_err());
+    let hasty = std::future::poll_fn(|cx| shared.poll_connection(cx, Wait::FailFast));
+    let told = timeout(ms(1), hasty).await.expect("at once");
+    assert!(matches!(told, Err(Error::Unavailable(_))), "{told:?}");
+}

@@ -196,6 +196,22 @@ fn rule_grpc_a6_a_new_run_is_no_failure() {
     assert!(matches!(host.pick.state(), State::Connecting { .. }));
 }
 
+/// (D15) A dispersed reset gives each address a point of its own, the first by the draw itself.
+#[test]
+fn rule_grpc_d15_each_address_has_its_own_point_of_the_window() {
+    let mut host = Host::new(["a", "b", "c"]);
+    host.connect(s(0));
+    for id in 0..3 {
+        host.fail(s(0), id);
+    }
+    host.pick.reset_within(s(0), ms(900), 1 << 62);
+    let waits: Vec<_> = (host.pick.connections())
+        .map(|(_, own)| own.snapshot(s(0)).wait.as_millis())
+        .collect();
+    // A quarter, and then further by the golden ratio, around the window.
+    assert_eq!(waits, [225, 781, 437]);
+}
+
 /// (A10) The whole gives up when every address has, and a run that another address ends lets
 /// those that gave up try again.
 #[test]

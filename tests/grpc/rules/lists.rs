@@ -1,6 +1,6 @@
 use conformance::addresses::Host;
 use conformance::time::{ms, s};
-use grpc_backoff::{State, Verdict};
+use grpc_backoff::{Config, FlapGuard, Reset, State, Verdict};
 use std::time::Duration;
 
 /// (A7) Each failed pass asks for a new list once.
@@ -41,6 +41,8 @@ fn rule_grpc_a7_resolutions_back_off() {
     assert_eq!(host.fail(s(0), 0), [""; 0]);
     assert_eq!(host.pick.state(), State::TransientFailure { until: s(1) });
     assert_eq!(host.poll(s(1)), ["resolve #1"]);
+    let until = s(21); // as a failed pass, until there is an address (A6, A8)
+    assert_eq!(host.pick.state(), State::TransientFailure { until });
     assert_eq!(host.fail(s(1), 1), [""; 0]);
     assert_eq!(host.poll(ms(2_600)), ["resolve #2"]);
     assert_eq!(host.poll(ms(22_600)), ["abort #2", "resolve #3"]);
@@ -52,16 +54,40 @@ fn rule_grpc_a7_resolutions_back_off() {
     assert_eq!(host.pick.poll_timeout(), None);
 }
 
-/// (A7) Resolutions that succeed keep a first delay between them, however fast passes fail.
+/// (A7) Resolutions that succeed keep a first delay between them, however fast passes fail, and
+/// whatever connections are held to.
 #[test]
 fn rule_grpc_a7_resolutions_that_succeed_are_a_first_delay_apart() {
-    let mut host = Host::new(["a"]).resolving();
+    let (mut unguarded, mut stable) = (Config::GRPC, Config::GRPC);
+    unguarded.flap_guard = FlapGuard::Off;
+    stable.reset = Reset::AfterStable(s(60));
+    for config in [Config::GRPC, unguarded, stable] {
+        let mut host = Host::with(config, ["a"]).resolving();
+        host.connect(s(0));
+        assert_eq!(host.fail(s(0), 0), ["resolve #1"]);
+        assert_eq!(host.resolve(s(0), 1, ["b"]), ["start b #2"]);
+        assert_eq!(host.fail(s(0), 2), [""; 0], "not yet");
+        assert_eq!(host.poll(ms(999)), [""; 0]);
+        assert_eq!(host.poll(s(1)), ["resolve #3", "start b #4"]);
+        assert_eq!(host.resolve(s(1), 3, ["c"]), ["abort #4", "start c #5"]);
+        assert_eq!(host.fail(s(1), 5), [""; 0], "not yet");
+        assert_eq!(host.poll(s(2)), ["resolve #6", "start c #7"]);
+    }
+}
+
+/// (A7) A reset begins the pass anew: what failed before it does not count.
+#[test]
+fn rule_grpc_a7_a_pass_that_a_reset_ended_asks_for_nothing() {
+    let mut host = Host::new(["a", "b"]).resolving();
     host.connect(s(0));
-    assert_eq!(host.fail(s(0), 0), ["resolve #1"]);
-    assert_eq!(host.resolve(s(0), 1, ["b"]), ["start b #2"]);
-    assert_eq!(host.fail(s(0), 2), [""; 0], "not yet");
-    assert_eq!(host.poll(ms(999)), [""; 0]);
-    assert_eq!(host.poll(s(1)), ["resolve #3", "start b #4"]);
+    assert_eq!(host.fail(s(0), 0), ["start b #1"]);
+    host.pick.reset(s(0));
+    assert_eq!(host.poll(ms(250)), ["start a #2"]);
+    let done = host.fail(ms(250), 1);
+    assert!(
+        !done.iter().any(|done| done.starts_with("resolve")),
+        "{done:?}"
+    );
 }
 
 /// (A8) Duplicates are ignored.

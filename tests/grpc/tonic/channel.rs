@@ -3,16 +3,19 @@
 use super::{TARGET, call, over, request, retry_delay, settled, virtual_now};
 use conformance::grpc::FAILING;
 use conformance::time::{assert_close, ms, s};
-use grpc_backoff::tonic::Channel;
-use grpc_backoff::{State, Wait};
+use grpc_backoff::tonic::{Builder, Channel};
+use grpc_backoff::{AttemptBudget, Config, State, Wait};
 use grpc_faults::{Fault, GoAway, Memory};
+use hyper_util::rt::TokioIo;
+use std::io;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Request};
-use tower::ServiceExt;
 use tower::balance::p2c::Balance;
 use tower::discover::ServiceList;
 use tower::load::Load;
+use tower::{ServiceExt, service_fn};
 
 fn channel(server: &Memory) -> Channel {
     over(server)
@@ -226,4 +229,82 @@ async fn on_demand_it_dials_for_calls_only() {
     assert_eq!(server.starts().len(), 1);
     call(&mut channel).await.expect("it answers");
     assert_eq!(server.starts().len(), 2);
+}
+
+/// (D17) Two channels with one token: the second dials when there is another.
+#[tokio::test(start_paused = true)]
+async fn channels_share_a_budget() {
+    let budget = AttemptBudget::new(1, s(10)).expect("valid");
+    let servers = [Fault::Healthy; 2].map(Memory::new);
+    let channels = servers.each_ref().map(|server| {
+        let builder = over(server).with_budget(budget.clone());
+        builder.channel(TARGET.parse().expect("a URI"))
+    });
+    sleep(s(11)).await;
+    let starts: Vec<_> = servers.iter().flat_map(Memory::starts).collect();
+    assert_close(&starts, &[0, 10].map(s));
+    drop(channels);
+}
+
+/// Keepalive, for instance: a server that falls silent is noticed.
+#[tokio::test(start_paused = true)]
+async fn its_http2_can_be_tuned() {
+    let server = Memory::new(Fault::HalfOpen);
+    let builder = over(&server).with_http2(|http2| {
+        http2
+            .keep_alive_interval(s(2))
+            .keep_alive_timeout(s(1))
+            .keep_alive_while_idle(true);
+    });
+    let channel = builder.channel(TARGET.parse().expect("a URI"));
+    sleep(s(8)).await;
+    assert_eq!(server.starts(), [0, 3, 6].map(s));
+    drop(channel);
+}
+
+/// A server that resets the stream of each call for this reason.
+fn resetting(reason: u8) -> Channel {
+    let inner = service_fn(move |_: http::Uri| {
+        let (client, mut server) = duplex(64 * 1024);
+        tokio::spawn(async move {
+            server.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await?; // SETTINGS
+            server.read_exact(&mut [0; 24]).await?; // the preface
+            loop {
+                let mut head = [0; 9];
+                server.read_exact(&mut head).await?;
+                let [_, high, low, kind, ..] = head;
+                let mut payload = vec![0; usize::from(u16::from_be_bytes([high, low]))];
+                server.read_exact(&mut payload).await?;
+                if kind == 1 {
+                    // HEADERS of the first call: RST_STREAM
+                    let reset = [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, reason];
+                    server.write_all(&reset).await?;
+                }
+            }
+            #[expect(unreachable_code, reason = "names the type")]
+            io::Result::Ok(())
+        });
+        async move { Ok::<_, io::Error>(TokioIo::new(client)) }
+    });
+    let channel = Builder::new(Config::GRPC)
+        .over(inner)
+        .channel(TARGET.parse().expect("a URI"));
+    channel.expect("valid").calls(Wait::ForReady)
+}
+
+/// A stream that the server resets has the code that gRPC gives its reason.
+#[tokio::test(start_paused = true)]
+async fn a_reset_stream_has_grpcs_code() {
+    for (reason, code) in [
+        (0x2, Code::Internal),          // INTERNAL_ERROR
+        (0x7, Code::Unavailable),       // REFUSED_STREAM
+        (0x8, Code::Cancelled),         // CANCEL
+        (0xb, Code::ResourceExhausted), // ENHANCE_YOUR_CALM
+        (0xc, Code::PermissionDenied),  // INADEQUATE_SECURITY
+    ] {
+        let failed = timeout(s(1), call(&mut resetting(reason)))
+            .await
+            .expect("an answer");
+        assert_eq!(failed.expect_err("reset").code(), code, "{reason:#x}");
+    }
 }

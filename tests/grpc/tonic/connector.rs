@@ -224,3 +224,18 @@ async fn a_panic_of_the_inner_connector_is_a_failed_attempt() {
     sleep(s(2)).await;
     call(&mut channel).await.expect("it is alive");
 }
+
+/// Where nothing follows, a call is not told to try again.
+#[tokio::test(start_paused = true)]
+async fn after_a_limit_no_attempt_is_promised() {
+    let mut config = Config::GRPC;
+    config.max_attempts = 1.try_into().ok();
+    let builder = Builder::new(config).over(Memory::new(Fault::Refuse));
+    let mut channel = builder.build().expect("valid").lazy(endpoint());
+    for _ in 0..2 {
+        let failed = call(&mut channel).await.expect_err("refused");
+        let told = "GAVE_UP after 1 failure: max_attempts reached; last: TCP: connection refused";
+        assert_eq!((failed.code(), failed.message()), (Code::Unavailable, told));
+        assert_eq!(retry_delay(&failed), None);
+    }
+}

@@ -229,6 +229,22 @@ async fn over_tls_calls_say_https_and_the_name() {
     assert_eq!(uris, [&*expected; 2]);
 }
 
+/// What nobody said of TLS: for `https` it is spoken, and Mozilla's list knows no such certificate.
+#[tokio::test]
+async fn https_alone_is_tls_that_trusts_the_public_authorities() {
+    let own = certificate(&["localhost"]);
+    let identity = Identity::from_pem(own.cert.pem(), own.signing_key.serialize_pem());
+    let server = Running::start(ANY, Some(identity));
+    let target = format!("https://localhost:{}", server.address.port());
+    let channel = Channel::new(quick(), target.parse().expect("a URI")).expect("valid");
+    let mut watch = channel.watch();
+    let refused = watch.wait_for(|status| {
+        let status = status.to_string();
+        status.contains("last: TLS: invalid peer certificate: UnknownIssuer")
+    });
+    in_time(refused).await.expect("the channel is there");
+}
+
 #[tokio::test]
 async fn an_inner_connector_to_a_unix_socket() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -43,6 +43,11 @@ async fn another_first_frame_is_a_failed_attempt_that_says_what_came() {
                 00 00 08 06 00 00 00 00 00, begin no SETTINGS frame (S11); next attempt in 0.5 s";
     assert_eq!((&*status, starts), (told, vec![s(0)]));
 
+    let (status, _) = after(ms(500), Fault::AcceptThenClose).await;
+    assert!(
+        status.contains("last: SETTINGS: closed before SETTINGS (S11)"),
+        "{status}"
+    );
     let (status, _) = after(ms(500), Fault::Http1).await;
     assert!(
         status.contains("the first bytes, 48 54 54 50 2f 31 2e 31 20"),

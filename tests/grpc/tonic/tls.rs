@@ -54,6 +54,10 @@ fn server(names: &[&str], alpn: &[&[u8]]) -> (CertificateDer<'static>, TlsAccept
 
 /// A channel to a healthy server behind this acceptor.
 fn channel(acceptor: &TlsAcceptor, tls: Tls) -> (Channel, Reports) {
+    channel_to(TARGET, acceptor, tls)
+}
+
+fn channel_to(target: &str, acceptor: &TlsAcceptor, tls: Tls) -> (Channel, Reports) {
     let acceptor = acceptor.clone();
     let inner = service_fn(move |_: Uri| {
         let (client, server): (DuplexStream, _) = duplex(64 * 1024);
@@ -68,7 +72,7 @@ fn channel(acceptor: &TlsAcceptor, tls: Tls) -> (Channel, Reports) {
         .with_tls(tls)
         .with_draws(middle)
         .on_attempt(move |report| observed.lock().expect("sound").push(report.clone()))
-        .channel(TARGET.parse().expect("a URI"));
+        .channel(target.parse().expect("a URI"));
     (channel.expect("valid"), reports)
 }
 
@@ -143,4 +147,12 @@ async fn a_tls_server_that_stalls_or_alerts_fails_in_that_phase() {
         drop(channel);
         settled().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_certificate_may_be_for_an_ipv6_address() {
+    let (certificate, acceptor) = server(&["::1"], &[b"h2"]);
+    let (channel, _) = channel_to("https://[::1]:443", &acceptor, trusting(&certificate));
+    sleep(ms(10)).await;
+    assert_eq!(channel.status().to_string(), "READY");
 }

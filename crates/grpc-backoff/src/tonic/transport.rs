@@ -177,3 +177,25 @@ pub(super) fn in_words(error: &(dyn core::error::Error + 'static)) -> String {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn addresses_have_the_port_of_their_scheme_or_their_own() {
+        for (target, address) in [
+            ("http://127.0.0.1", "http://127.0.0.1:80/"),
+            ("https://127.0.0.1/path", "https://127.0.0.1:443/path"),
+            ("http://[::1]:7", "http://[::1]:7/"),
+        ] {
+            let target = target.parse().expect("a URI");
+            let found = Transport::tcp().resolve(&target).await;
+            let found = found.expect("no name to look up");
+            assert_eq!(found, [address], "{target}");
+        }
+        let nowhere = Transport::tcp().resolve(&Uri::from_static("/path")).await;
+        let error = nowhere.expect_err("no host").to_string();
+        assert_eq!(error, "/path names no host");
+    }
+}
