@@ -39,6 +39,7 @@
     )
 )]
 
+mod class;
 mod jitter;
 mod nanos;
 mod ratio;
@@ -47,6 +48,7 @@ mod series;
 #[cfg(test)]
 mod tests;
 
+pub use class::Class;
 pub use jitter::{Jitter, uniform};
 pub use ratio::Ratio;
 pub use schedule::{Schedule, ScheduleError};
