@@ -18,33 +18,42 @@ pub enum Jitter {
     /// Anywhere from the base to three times the previous delay (the base before the first),
     /// but never above the cap. The multiplier plays no part.
     ///
-    /// This is the one kind that clips its draw, as published: in the long run about half of all
+    /// It clips its draw, as published: in the long run about half of all
     /// delays are exactly the cap where it is ten times the base, and about a quarter where it is
     /// a thousand times the base.
     Decorrelated,
     /// Anywhere in `c - r c..=c + r c`, where `r` is at most 1 and `r c` is rounded down. The
     /// cap bounds `c`, not the delay: gRPC (r = 1/5, cap 120 s) waits up to 144 s.
     Proportional(Ratio),
+    /// Anywhere in `c..=c + r c`: never sooner than without jitter. The cap bounds `c`, as above.
+    Additive(Ratio),
+    /// Anywhere from `c` to the next ceiling; from the cap on exactly the cap, which spreads
+    /// nothing.
+    BetweenCeilings,
+    /// As `Proportional`, around a value that grows past the cap, and the draw is clipped to the
+    /// cap: once `c - r c` is above it, everybody waits exactly the cap. As published by a library
+    /// that many use; for nothing new.
+    ProportionalClipped(Ratio),
 }
 
 impl Jitter {
-    /// The interval that a delay is drawn from, in ns, ends included (B2). `current` is the
-    /// ceiling, or the previous delay for `Decorrelated`.
+    /// The share of the ceiling that is random, where one is given.
     #[inline]
-    pub(crate) const fn interval(self, base: u64, current: u64) -> (u64, u64) {
+    pub(crate) const fn ratio(self) -> Option<Ratio> {
         match self {
-            Self::None => (current, current),
-            Self::Full => (0, current),
-            Self::Equal => (current >> 1, current),
-            Self::Decorrelated => (base, current.saturating_mul(3)),
-            Self::Proportional(ratio) => {
-                let half_width = ratio.of(current);
-                (
-                    current.saturating_sub(half_width),
-                    current.saturating_add(half_width),
-                )
+            Self::Proportional(ratio)
+            | Self::Additive(ratio)
+            | Self::ProportionalClipped(ratio) => Some(ratio),
+            Self::None | Self::Full | Self::Equal | Self::Decorrelated | Self::BetweenCeilings => {
+                None
             }
         }
+    }
+
+    /// Whether a draw above the cap becomes the cap, as these kinds are defined.
+    #[inline]
+    pub(crate) const fn clips(self) -> bool {
+        matches!(self, Self::Decorrelated | Self::ProportionalClipped(_))
     }
 }
 

@@ -39,17 +39,33 @@
     )
 )]
 
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
 mod class;
+mod hint;
 mod jitter;
+mod lint;
 mod nanos;
+mod policy;
+mod presets;
 mod ratio;
+mod retry;
 mod schedule;
 mod series;
 #[cfg(test)]
 mod tests;
+mod text;
+mod total;
 
-pub use class::Class;
+pub use class::{Class, Idempotency, Layer};
+pub use hint::{Hint, HintRule};
 pub use jitter::{Jitter, uniform};
+pub use lint::Lint;
+pub use policy::{DeadlineFrom, FirstDelay, Policy, Repeats};
 pub use ratio::Ratio;
+pub use retry::{Decision, Failure, GiveUp, Reason, Retry, Wait};
 pub use schedule::{Schedule, ScheduleError};
 pub use series::Series;
+pub use text::{ParsePolicyError, parse_duration};
+pub use total::Total;

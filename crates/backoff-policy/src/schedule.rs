@@ -22,8 +22,8 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// A base of zero, a cap below the base, a multiplier below 1, a proportional jitter above
-    /// 1, and a ratio over zero are refused (B1).
+    /// A base of zero, a cap below the base, a multiplier below 1, a ratio of jitter above 1, and
+    /// a ratio over zero are refused (B1).
     pub const fn new(
         base: Duration,
         multiplier: Ratio,
@@ -40,7 +40,7 @@ impl Schedule {
         if !multiplier.is_valid() || multiplier.num < multiplier.den {
             return Err(ScheduleError::MultiplierBelowOne(multiplier));
         }
-        if let Jitter::Proportional(ratio) = jitter
+        if let Some(ratio) = jitter.ratio()
             && (!ratio.is_valid() || ratio.num > ratio.den)
         {
             return Err(ScheduleError::JitterAboveOne(ratio));
@@ -81,7 +81,7 @@ impl Schedule {
     /// where the cap ends the growth.
     #[must_use]
     pub fn ceiling(&self, n: u32) -> Duration {
-        Duration::from_nanos(self.grown(n, self.multiplier).get())
+        Duration::from_nanos(self.grown(n, self.multiplier).min(self.cap).get())
     }
 
     /// The least and the greatest delay that the `n`-th draw can give, counted from 0 (B2).
@@ -92,7 +92,7 @@ impl Schedule {
             _ => self.multiplier,
         };
         let (least, most) = self.interval(self.grown(n, growth));
-        Duration::from_nanos(least)..=Duration::from_nanos(self.clip(most))
+        Duration::from_nanos(self.clip(least))..=Duration::from_nanos(self.clip(most))
     }
 
     /// The greatest delay that any draw can give: that of the cap, which jitter may exceed.
@@ -101,22 +101,76 @@ impl Schedule {
         Duration::from_nanos(self.clip(self.interval(self.cap).1))
     }
 
-    #[inline]
-    pub(crate) const fn interval(&self, current: NonZeroU64) -> (u64, u64) {
-        self.jitter.interval(self.base.get(), current.get())
+    /// The same schedule with a smaller cap, so that no delay exceeds this one's: the window of a
+    /// jitter of 1/5 becomes 2/3 of the cap to the cap, where clipping would pile up draws (B2).
+    ///
+    /// # Errors
+    ///
+    /// A base that has no room below the smaller cap is refused.
+    ///
+    /// ```
+    /// # use {backoff_policy::*, core::time::Duration};
+    /// let s = Duration::from_secs;
+    /// let jitter = Jitter::Proportional(Ratio::new(1, 5));
+    /// let within = Schedule::new(s(1), Ratio::new(8, 5), s(120), jitter)?.within_cap()?;
+    /// assert_eq!((within.cap(), within.longest()), (s(100), s(120)));
+    /// # Ok::<(), ScheduleError>(())
+    /// ```
+    pub fn within_cap(&self) -> Result<Self, ScheduleError> {
+        let Self { base, cap, .. } = *self;
+        let cap = match self.jitter {
+            Jitter::Proportional(ratio) | Jitter::Additive(ratio) => {
+                let (num, den) = (u64::from(ratio.num), u64::from(ratio.den));
+                let whole = u128::from(den.saturating_add(num));
+                let product = u128::from(cap.get()).saturating_mul(den.into());
+                let scaled = product.checked_div(whole).unwrap_or(0);
+                u64::try_from(scaled).unwrap_or(u64::MAX)
+            }
+            _ => cap.get(),
+        };
+        let (base, cap) = (Duration::from_nanos(base.get()), Duration::from_nanos(cap));
+        Self::new(base, self.multiplier, cap, self.jitter)
     }
 
-    /// A draw is never clipped to the cap, which would give many clients the same delay (B2).
-    /// `Decorrelated` is defined with that clip.
+    /// The interval that a delay is drawn from, in ns, ends included (B2). `current` is the
+    /// ceiling, or the previous delay for `Decorrelated`.
     #[inline]
-    pub(crate) fn clip(&self, delay: u64) -> u64 {
+    pub(crate) fn interval(&self, current: NonZeroU64) -> (u64, u64) {
+        let c = current.get();
         match self.jitter {
-            Jitter::Decorrelated => delay.min(self.cap.get()),
-            _ => delay,
+            Jitter::None => (c, c),
+            Jitter::Full => (0, c),
+            Jitter::Equal => (c >> 1, c),
+            Jitter::Decorrelated => (self.base.get(), c.saturating_mul(3)),
+            Jitter::Proportional(ratio) | Jitter::ProportionalClipped(ratio) => {
+                let half_width = ratio.of(c);
+                (c.saturating_sub(half_width), c.saturating_add(half_width))
+            }
+            Jitter::Additive(ratio) => (c, c.saturating_add(ratio.of(c))),
+            Jitter::BetweenCeilings => (c, self.grow(current, self.multiplier).get()),
         }
     }
 
-    fn grown(&self, n: u32, multiplier: Ratio) -> NonZeroU64 {
+    /// A draw is never clipped to the cap, which would give many clients the same delay (B2),
+    /// except by the kinds that are defined so.
+    #[inline]
+    pub(crate) fn clip(&self, delay: u64) -> u64 {
+        match self.jitter.clips() {
+            true => delay.min(self.cap.get()),
+            false => delay,
+        }
+    }
+
+    /// Where growth ends: at the cap, or past it where the draw is clipped instead.
+    #[inline]
+    pub(crate) const fn limit(&self) -> NonZeroU64 {
+        match self.jitter {
+            Jitter::ProportionalClipped(_) => NonZeroU64::MAX,
+            _ => self.cap,
+        }
+    }
+
+    pub(crate) fn grown(&self, n: u32, multiplier: Ratio) -> NonZeroU64 {
         let mut current = self.base;
         for _ in 0..n {
             let next = self.grow(current, multiplier);
@@ -128,16 +182,17 @@ impl Schedule {
         current
     }
 
-    /// One growth: rounded down, at most the cap, and at least 1 ns more where the multiplier is
+    /// One growth: rounded down, at most the limit, and at least 1 ns more where the multiplier is
     /// above 1, so that no sequence gets stuck (B1).
     #[inline]
     pub(crate) fn grow(&self, current: NonZeroU64, multiplier: Ratio) -> NonZeroU64 {
-        if current >= self.cap {
-            return self.cap; // where a series spends its life: no division
+        let limit = self.limit();
+        if current >= limit {
+            return limit; // where a series spends its life: no division
         }
         let least = current.saturating_add(u64::from(multiplier.num > multiplier.den));
         let grown = NonZeroU64::new(multiplier.of(current.get()));
-        grown.map_or(least, |grown| grown.max(least)).min(self.cap)
+        grown.map_or(least, |grown| grown.max(least)).min(limit)
     }
 }
 

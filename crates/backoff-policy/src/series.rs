@@ -1,7 +1,7 @@
 use crate::jitter::within;
 use crate::nanos::nanos;
 use crate::{Jitter, Schedule};
-use core::num::NonZeroU64;
+use core::num::{NonZeroU32, NonZeroU64};
 use core::time::Duration;
 
 /// Where one client stands in a [`Schedule`]: what its next delay is drawn from.
@@ -34,7 +34,7 @@ impl Series {
     #[inline]
     fn within(self, schedule: &Schedule) -> Self {
         Self {
-            current: self.current.max(schedule.base).min(schedule.cap),
+            current: self.current.max(schedule.base).min(schedule.limit()),
         }
     }
 
@@ -59,5 +59,27 @@ impl Series {
             _ => schedule.grow(current, schedule.multiplier),
         };
         Duration::from_nanos(delay)
+    }
+
+    /// As [`next`](Self::next), drawn around a ceiling that is `factor` times as high, up to the
+    /// cap; what grows is the ceiling without it.
+    #[must_use]
+    pub(crate) fn next_scaled(
+        &mut self,
+        schedule: &Schedule,
+        factor: NonZeroU32,
+        draw: u64,
+    ) -> Duration {
+        let factor = NonZeroU64::from(factor);
+        let mut scaled = Self {
+            current: self.current.saturating_mul(factor),
+        };
+        let delay = scaled.next(schedule, draw);
+        if factor.get() == 1 {
+            *self = scaled;
+        } else {
+            _ = self.next(schedule, draw);
+        }
+        delay
     }
 }

@@ -1,0 +1,344 @@
+use crate::nanos::nanos;
+use crate::{
+    Class, DeadlineFrom, FirstDelay, Hint, HintRule, Idempotency, Jitter, Layer, Policy, Ratio,
+    Repeats, Series, uniform,
+};
+use core::fmt;
+use core::time::Duration;
+
+/// One operation that is tried until it succeeds or the [`Policy`] gives up.
+///
+/// ```text
+/// handle_failed(policy, failure, now, draw) ─▶ Retry ─▶ Decision: retry after a delay, or give up
+/// handle_woken(policy, now) ─────────────────▶       ─▶ the delay is over: go on, or give up
+/// ```
+///
+/// `now` is the time since a moment that you fix once, by a clock that is never set back; should it
+/// be all the same, no wait gets longer (B11). `draw` is uniform over all of `u64`, from a generator
+/// that no other client has (B4).
+///
+/// ```
+/// # use {backoff_policy::*, core::time::Duration};
+/// let s = Duration::from_secs;
+/// let policy = &Policy::CALLS; // 5 attempts; 1, 2, 4, 8 s, each drawn from 0 up
+/// let mut retry = Retry::new(s(0));
+/// let decision = retry.handle_failed(policy, Class::Transient.into(), s(1), u64::MAX);
+/// let Decision::Retry(wait) = decision else { panic!("{decision:?}") };
+/// assert_eq!((wait.delay, wait.at, wait.attempt), (s(1), s(2), 2));
+///
+/// let decision = retry.handle_failed(policy, Class::Permanent.into(), s(3), 0);
+/// let Decision::GiveUp(end) = decision else { panic!("{decision:?}") };
+/// assert_eq!(end.to_string(), "gave up after 2 attempts in 3s, 1s of it waiting: it will fail again");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub(crate) series: Option<Series>,
+    /// In ns, as all that follows.
+    pub(crate) started_at: u64,
+    pub(crate) first_failed_at: u64,
+    /// As asked for.
+    pub(crate) slept: u64,
+    /// That have failed.
+    pub(crate) attempts: u32,
+    pub(crate) idempotency: Idempotency,
+    pub(crate) layer: Layer,
+}
+
+/// A failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What it means for the next one.
+    pub class: Class,
+    /// What the server said of when to come back.
+    pub hint: Option<Hint>,
+    /// How long it had worked before: zero where it never did, however long it took to fail (B8).
+    pub healthy_for: Duration,
+}
+
+impl From<Class> for Failure {
+    fn from(class: Class) -> Self {
+        Self {
+            class,
+            hint: None,
+            healthy_for: Duration::ZERO,
+        }
+    }
+}
+
+impl Failure {
+    /// With what the server said.
+    #[must_use]
+    pub const fn hinted(self, hint: Option<Hint>) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// After it had worked for so long.
+    #[must_use]
+    pub const fn after_health(self, healthy_for: Duration) -> Self {
+        Self {
+            healthy_for,
+            ..self
+        }
+    }
+}
+
+/// What to do after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Decision {
+    /// Wait, and try again.
+    Retry(Wait),
+    /// Stop.
+    GiveUp(GiveUp),
+}
+
+/// Before the next attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// How long.
+    pub delay: Duration,
+    /// Until when, by the clock that said when the attempt failed.
+    pub at: Duration,
+    /// The number of the attempt that follows, the first being 1.
+    pub attempt: u32,
+}
+
+/// The end of an operation that did not succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GiveUp {
+    /// Why.
+    pub reason: Reason,
+    /// How many attempts were made since the start, or since the last healthy time (B8).
+    pub attempts: u32,
+    /// The time since then.
+    pub elapsed: Duration,
+    /// How much of it was waiting, as planned.
+    pub slept: Duration,
+}
+
+/// Why an operation is given up (B9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It will fail again, or the server wants no retry.
+    Permanent,
+    /// It may have been done, and must not be done twice (B13).
+    NotIdempotent,
+    /// A layer further up retries (B15).
+    OuterLayer,
+    /// As many attempts as the policy has were made (B7).
+    Attempts,
+    /// The next wait does not fit before the deadline, or it has passed (B5).
+    Deadline,
+    /// The server's hint, which would be legal otherwise, does not fit before the deadline (B6).
+    HintBeyondDeadline(Duration),
+    /// The budget that many operations share has nothing left for this retry.
+    Budget,
+}
+
+impl Retry {
+    /// Makes it as its first attempt starts: idempotent, and retried by nobody else.
+    #[must_use]
+    pub const fn new(now: Duration) -> Self {
+        let now = nanos(now);
+        Self {
+            series: None,
+            started_at: now,
+            first_failed_at: now,
+            slept: 0,
+            attempts: 0,
+            idempotency: Idempotency::Always,
+            layer: Layer::Outermost,
+        }
+    }
+
+    /// Says whether it may be done twice.
+    #[must_use]
+    pub const fn with_idempotency(self, idempotency: Idempotency) -> Self {
+        Self {
+            idempotency,
+            ..self
+        }
+    }
+
+    /// Says whether somebody further up retries it, too.
+    #[must_use]
+    pub const fn with_layer(self, layer: Layer) -> Self {
+        Self { layer, ..self }
+    }
+
+    /// How many attempts have failed since the start, or since the last healthy time.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// An attempt has failed: says what to do. Takes one draw, whatever comes of it (B3).
+    pub fn handle_failed(
+        &mut self,
+        policy: &Policy,
+        failure: Failure,
+        now: Duration,
+        draw: u64,
+    ) -> Decision {
+        let now_ns = nanos(now);
+        if (policy.healthy_time).is_some_and(|time| failure.healthy_for >= time) {
+            let (idempotency, layer) = (self.idempotency, self.layer);
+            *self = Self::new(now)
+                .with_idempotency(idempotency)
+                .with_layer(layer); // (B8)
+        }
+        if self.attempts == 0 {
+            self.first_failed_at = now_ns;
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        if let Some(reason) = self.must_end(policy, failure) {
+            return Decision::GiveUp(self.give_up(now, reason));
+        }
+        let delay = self.computed(policy, failure.class, draw);
+        let (delay, hint) = match failure.hint {
+            Some(Hint::After(hint)) => self.hinted(policy, delay, hint, draw),
+            _ => (delay, None),
+        };
+        if self.left(policy, now).is_some_and(|left| delay >= left) {
+            let reason = hint.map_or(Reason::Deadline, Reason::HintBeyondDeadline);
+            return Decision::GiveUp(self.give_up(now, reason)); // (B5)
+        }
+        self.slept = self.slept.saturating_add(nanos(delay));
+        Decision::Retry(Wait {
+            delay,
+            at: now.saturating_add(delay),
+            attempt: self.attempts.saturating_add(1),
+        })
+    }
+
+    /// A wait is over, maybe later than planned: `None` lets the next attempt start (B5).
+    #[must_use]
+    pub fn handle_woken(&self, policy: &Policy, now: Duration) -> Option<GiveUp> {
+        let over = self.left(policy, now).is_some_and(|left| left.is_zero());
+        over.then(|| self.give_up(now, Reason::Deadline))
+    }
+
+    /// What there is to say when somebody else, such as a budget, ends it.
+    #[must_use]
+    pub const fn give_up(&self, now: Duration, reason: Reason) -> GiveUp {
+        GiveUp {
+            reason,
+            attempts: self.attempts,
+            elapsed: Duration::from_nanos(nanos(now).saturating_sub(self.started_at)),
+            slept: Duration::from_nanos(self.slept),
+        }
+    }
+
+    /// Why no wait could help, before any is computed.
+    fn must_end(&self, policy: &Policy, failure: Failure) -> Option<Reason> {
+        if failure.class == Class::Permanent || failure.hint == Some(Hint::Never) {
+            return Some(Reason::Permanent);
+        }
+        let repeatable = self.idempotency == Idempotency::Always
+            || failure.class == Class::Unsent
+            || policy.repeats == Repeats::Everything;
+        if !repeatable {
+            return Some(Reason::NotIdempotent); // (B13)
+        }
+        if self.layer == Layer::Inner {
+            return Some(Reason::OuterLayer); // (B15)
+        }
+        let used_up = (policy.attempts).is_some_and(|attempts| self.attempts >= attempts.get());
+        used_up.then_some(Reason::Attempts) // (B7)
+    }
+
+    /// The delay by the schedule.
+    fn computed(&mut self, policy: &Policy, class: Class, draw: u64) -> Duration {
+        let schedule = &policy.schedule;
+        let first = self.attempts == 1;
+        if first && policy.first_delay == FirstDelay::Immediate {
+            return Duration::ZERO;
+        }
+        let series = self.series.get_or_insert_with(|| Series::new(schedule));
+        if first && policy.first_delay == FirstDelay::Exact {
+            let delay = series.current();
+            if schedule.jitter != Jitter::Decorrelated {
+                _ = series.next(schedule, draw);
+            }
+            return delay;
+        }
+        match class {
+            Class::Throttled => series.next_scaled(schedule, policy.throttle_factor, draw),
+            _ => series.next(schedule, draw),
+        }
+    }
+
+    /// The delay beside a hint, and the hint if it is what decides (B6).
+    fn hinted(
+        &mut self,
+        policy: &Policy,
+        delay: Duration,
+        hint: Duration,
+        draw: u64,
+    ) -> (Duration, Option<Duration>) {
+        let percent = Ratio::new(policy.hint_jitter_percent.into(), 100);
+        let jittered = |hint: Duration| {
+            let most = Duration::from_nanos(percent.of(nanos(hint)));
+            hint.saturating_add(uniform(most, draw))
+        };
+        let chosen = match policy.hint {
+            HintRule::Exact => {
+                self.series = None;
+                hint
+            }
+            HintRule::AtLeast => jittered(hint).max(delay),
+            HintRule::Within(most) => jittered(hint).clamp(delay, delay.saturating_add(most)),
+            HintRule::Capped(most) => jittered(hint.min(most)),
+            HintRule::Ignore => delay,
+        };
+        (chosen, (chosen != delay).then_some(hint))
+    }
+
+    /// The time before the deadline (B5). A clock that went back gives none away (B11).
+    fn left(&self, policy: &Policy, now: Duration) -> Option<Duration> {
+        let from = match policy.deadline_from {
+            DeadlineFrom::FirstFailure => self.first_failed_at,
+            DeadlineFrom::Start => self.started_at,
+        };
+        let elapsed = Duration::from_nanos(nanos(now).saturating_sub(from));
+        policy
+            .deadline
+            .map(|deadline| deadline.saturating_sub(elapsed))
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Permanent => "it will fail again",
+            Self::NotIdempotent => "it may have been done, and must not be done twice",
+            Self::OuterLayer => "a layer further up retries",
+            Self::Attempts => "no attempt is left",
+            Self::Deadline => "the next wait ends after the deadline",
+            Self::HintBeyondDeadline(hint) => {
+                return write!(
+                    f,
+                    "the server asks for {hint:?}, which ends after the deadline"
+                );
+            }
+            Self::Budget => "the budget for retries is used up",
+        })
+    }
+}
+
+impl fmt::Display for GiveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            reason,
+            attempts,
+            elapsed,
+            slept,
+        } = self;
+        let s = if *attempts == 1 { "" } else { "s" };
+        write!(
+            f,
+            "gave up after {attempts} attempt{s} in {elapsed:?}, {slept:?} of it waiting: {reason}"
+        )
+    }
+}
