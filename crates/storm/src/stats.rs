@@ -1,0 +1,123 @@
+//! What a simulation measures while it runs.
+
+use std::{collections::VecDeque, time::Duration};
+
+use crate::fleet::nanos;
+
+/// The most events in any window of a fixed length, wherever it begins, both ends included.
+#[derive(Clone, Debug)]
+pub struct Peak {
+    window: u64,
+    recent: VecDeque<u64>,
+    most: usize,
+}
+
+impl Peak {
+    /// Before the first event.
+    #[must_use]
+    pub fn new(window: Duration) -> Self {
+        Self {
+            window: nanos(window),
+            recent: VecDeque::new(),
+            most: 0,
+        }
+    }
+
+    /// An event, no earlier than the one before.
+    #[inline]
+    pub fn add(&mut self, at: u64) {
+        while self
+            .recent
+            .front()
+            .is_some_and(|first| at - first > self.window)
+        {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(at);
+        self.most = self.most.max(self.recent.len());
+    }
+
+    /// The most so far.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most
+    }
+}
+
+/// How many events fell into each of many bins of one width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    width: u64,
+    bins: Vec<u64>,
+}
+
+impl Histogram {
+    /// An empty one; bins of zero width count as 1 ns.
+    #[must_use]
+    pub fn new(width: Duration) -> Self {
+        Self {
+            width: nanos(width).max(1),
+            bins: Vec::new(),
+        }
+    }
+
+    /// An event at this instant.
+    #[inline]
+    pub fn add(&mut self, at: u64) {
+        let bin = (at / self.width) as usize;
+        if self.bins.len() <= bin {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += 1;
+    }
+
+    /// The width of a bin.
+    #[must_use]
+    pub fn width(&self) -> Duration {
+        Duration::from_nanos(self.width)
+    }
+
+    /// The bins from instant 0 on, up to the last that has an event.
+    #[must_use]
+    pub fn bins(&self) -> &[u64] {
+        &self.bins
+    }
+}
+
+/// The value that this share of the sorted values does not exceed; `None` of nothing.
+#[must_use]
+pub fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+}
+
+/// The mean; 0 of nothing.
+#[must_use]
+pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) = values
+        .into_iter()
+        .fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    if count == 0.0 { 0.0 } else { sum / count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_counts_both_ends_of_its_window() {
+        let mut peak = Peak::new(Duration::from_nanos(10));
+        [0, 5, 10, 21, 21].into_iter().for_each(|at| peak.add(at));
+        assert_eq!(peak.most(), 3); // 0, 5, 10; then 21 and 21 alone
+    }
+
+    #[test]
+    fn percentiles_are_ranks() {
+        let values: Vec<_> = (1..=200).collect();
+        assert_eq!(percentile(&values, 0.5), Some(100));
+        assert_eq!(percentile(&values, 0.99), Some(198));
+        assert_eq!(percentile(&values, 1.0), Some(200));
+        assert_eq!(percentile(&values, 0.0), Some(1));
+        assert_eq!(percentile(&[], 0.5), None);
+    }
+}

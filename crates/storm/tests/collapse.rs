@@ -1,0 +1,167 @@
+//! A server of limited capacity comes back: who lets it recover.
+
+use std::time::Duration;
+
+use backoff_policy::{Jitter, Ratio, Schedule};
+use grpc_backoff::Config;
+use storm::{
+    Capacity,
+    collapse::{Collapse, Outcome},
+    fleet::Behaviour,
+};
+
+const PLAN: Collapse = Collapse {
+    limit: Duration::from_secs(300),
+    ..Collapse::EXAMPLE
+};
+
+fn backoff(multiplier: Ratio, cap: Duration, jitter: Jitter) -> Behaviour {
+    let schedule = Schedule::new(Duration::from_secs(1), multiplier, cap, jitter);
+    Behaviour::Backoff(schedule.expect("valid"))
+}
+
+fn growing(jitter: Jitter) -> Behaviour {
+    backoff(Ratio::new(8, 5), Duration::from_secs(120), jitter)
+}
+
+fn every_second() -> Behaviour {
+    backoff(Ratio::new(1, 1), Duration::from_secs(1), Jitter::None)
+}
+
+fn grpc() -> Behaviour {
+    Behaviour::grpc(Config::GRPC).expect("valid")
+}
+
+fn is_back(outcome: &Outcome) -> bool {
+    outcome.recovery.len() == outcome.clients as usize
+}
+
+/// How many were back only in the second half of the time that was left to it.
+fn late(outcome: &Outcome) -> usize {
+    let half = PLAN.limit.as_nanos() as u64 / 2;
+    outcome.recovery.iter().filter(|&&at| at > half).count()
+}
+
+#[test]
+fn who_tries_again_at_once_keeps_the_server_down() {
+    let outcome = PLAN.run(&Behaviour::AtOnce, 1);
+    assert!(outcome.recovery.len() < 50, "{}", outcome.recovery.len());
+    assert_eq!(late(&outcome), 0);
+    let work = outcome.work;
+    assert!(work.wasted() > 0.99, "{work:?}");
+    assert!(
+        work.arrivals > PLAN.limit * 9 / 10,
+        "refusing is all it does: {work:?}"
+    );
+    assert!(
+        work.arrivals <= PLAN.limit + Duration::from_secs(1),
+        "time is finite: {work:?}"
+    );
+}
+
+#[test]
+fn who_tries_again_every_second_keeps_the_server_busy_for_nothing() {
+    let outcome = PLAN.run(&every_second(), 1);
+    assert!(outcome.recovery.len() < 1_000, "{}", outcome.recovery.len());
+    assert_eq!(late(&outcome), 0);
+    let work = outcome.work;
+    assert!(
+        work.abandoned > PLAN.limit * 9 / 10,
+        "it serves those who have gone: {work:?}"
+    );
+}
+
+#[test]
+fn who_backs_off_lets_the_server_recover_from_every_outage() {
+    let patient = [
+        ("exponential", growing(Jitter::None)),
+        ("full", growing(Jitter::Full)),
+        ("equal", growing(Jitter::Equal)),
+        ("decorrelated", growing(Jitter::Decorrelated)),
+        ("gRPC", grpc()),
+    ];
+    for outage in [0, 30] {
+        for (name, behaviour) in &patient {
+            for seed in 0..5 {
+                let plan = Collapse {
+                    outage: Duration::from_secs(outage),
+                    ..PLAN
+                };
+                let outcome = plan.run(behaviour, seed);
+                let back = outcome.recovery.len();
+                assert!(is_back(&outcome), "{name}, {outage} s, seed {seed}: {back}");
+            }
+        }
+    }
+}
+
+/// The queue takes up to 10 s, and gRPC's clients wait for 20 s: none goes away unserved.
+#[test]
+fn grpc_wastes_no_work_and_its_patience_is_why() {
+    for seed in 0..5 {
+        let outcome = PLAN.run(&grpc(), seed);
+        assert_eq!(outcome.work.abandoned, Duration::ZERO);
+        assert!(
+            outcome.recovered(1.0) < Some(Duration::from_secs(30)),
+            "seed {seed}"
+        );
+    }
+    let hasty = Config {
+        min_connect_timeout: Duration::from_secs(2),
+        ..Config::GRPC
+    };
+    let restart = Collapse {
+        outage: Duration::ZERO,
+        ..PLAN
+    };
+    let outcome = restart.run(&Behaviour::grpc(hasty).expect("valid"), 1);
+    assert!(is_back(&outcome), "it recovers all the same");
+    assert!(outcome.work.wasted() > 0.5, "{:?}", outcome.work);
+}
+
+/// The same fleets harm no server that can take them all.
+#[test]
+fn a_server_with_room_for_everybody_recovers_from_anybody() {
+    let server = Capacity {
+        rate: 10_000,
+        queue: 2_000,
+        slowdown: 1,
+        arrival: Duration::ZERO,
+    };
+    let plan = Collapse { server, ..PLAN };
+    for behaviour in [Behaviour::AtOnce, every_second(), grpc()] {
+        let outcome = plan.run(&behaviour, 1);
+        assert!(is_back(&outcome), "{behaviour:?}");
+        assert_eq!(
+            outcome.work.useful,
+            Duration::from_micros(100) * outcome.clients
+        );
+        assert_eq!(outcome.refused, 0);
+    }
+}
+
+/// One client after another, so that each figure can be worked out.
+#[test]
+fn a_lone_client_is_served_in_the_time_of_a_round_trip_and_a_service() {
+    let server = Capacity {
+        rate: 100,
+        queue: 1,
+        slowdown: 5,
+        arrival: Duration::from_millis(1),
+    };
+    let outage = Duration::from_millis(100);
+    let plan = Collapse {
+        clients: 1,
+        outage,
+        server,
+        ..PLAN
+    };
+    let outcome = plan.run(&Behaviour::AtOnce, 1);
+    // It arrives at 10, 30, 50, 70, 90 and 110 ms; only the last finds the server, which takes
+    // 1 ms for the arrival and 10 x 5 ms (it fills the queue of one) for the service.
+    assert_eq!(outcome.attempts, 6);
+    let back = Duration::from_millis(110 + 1 + 50 + 10) - outage;
+    assert_eq!(outcome.recovered(1.0), Some(back));
+    assert_eq!(outcome.work.arrivals, Duration::from_millis(1));
+    assert_eq!(outcome.work.useful, Duration::from_millis(50));
+}
