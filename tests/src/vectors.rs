@@ -5,12 +5,13 @@ use std::{fs, path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 /// Each vector file, and the rule list in `spec/` that its rules are from.
-const DOCUMENTS: [(&str, &str); 6] = [
+const DOCUMENTS: [(&str, &str); 7] = [
     ("backoff.json", "backoff"),
     ("family.json", "rto-family"),
     ("grpc.json", "grpc-connection-backoff"),
     ("intervals.json", "grpc-connection-backoff"),
     ("kernel.json", "rfc6298"),
+    ("presets.json", "backoff"),
     ("rto.json", "rfc6298"),
 ];
 

@@ -1,8 +1,10 @@
 //! Schedules and series together.
 
 use crate::*;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use proptest::prelude::*;
+use std::string::ToString;
 
 const KINDS: [Jitter; 8] = [
     Jitter::None,
@@ -82,10 +84,7 @@ proptest! {
 fn nonsense_is_refused_and_named() {
     let s = Duration::from_secs;
     let make = |base, num, den, cap, jitter| {
-        Schedule::new(base, Ratio::new(num, den), cap, jitter).map_err(|error| {
-            use std::string::ToString;
-            error.to_string()
-        })
+        Schedule::new(base, Ratio::new(num, den), cap, jitter).map_err(|error| error.to_string())
     };
     let over = Jitter::Proportional(Ratio::new(6, 5));
     let by_zero = Jitter::Proportional(Ratio::new(0, 0));
@@ -136,4 +135,177 @@ fn spans_end_at_64_bits() {
     let mut series = Series::resume(&forever, long);
     assert_eq!(series.next(&forever, u64::MAX), most);
     assert_eq!(series.current(), most);
+}
+
+/// The waiting of many whole runs, on average, in seconds.
+fn average(policy: &Policy, runs: u64) -> f64 {
+    let mut state = 1u64;
+    let mut sum = 0.0;
+    for _ in 0..runs {
+        let mut retry = Retry::new(Duration::ZERO);
+        loop {
+            state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+            let draw = state.rotate_left(32) ^ state;
+            let failure = Class::Transient.into();
+            match retry.handle_failed(policy, failure, Duration::ZERO, draw) {
+                Decision::Retry(wait) => sum += wait.delay.as_secs_f64(),
+                Decision::GiveUp(_) => break,
+            }
+        }
+    }
+    sum / runs as f64
+}
+
+#[test]
+fn the_mean_total_is_the_average_of_many_runs() {
+    for text in [
+        "attempts=9",
+        "jitter=equal,attempts=9,first=exact",
+        "jitter=proportional:1/5,attempts=12,first=immediate",
+        "jitter=between-ceilings,attempts=9",
+        "jitter=proportional-clipped:1/2,base=500ms,multiplier=3/2,cap=10s,attempts=15",
+        "jitter=decorrelated,base=5ms,cap=2s,attempts=6",
+        "jitter=decorrelated,base=5ms,cap=2s,attempts=20",
+        "jitter=decorrelated,base=1s,cap=10s,attempts=100",
+        "jitter=decorrelated,base=1s,cap=10s,attempts=2,first=exact",
+    ] {
+        let policy: Policy = text.parse().expect("valid");
+        let total = policy.total().expect("limited");
+        let (mean, average) = (total.mean.as_secs_f64(), average(&policy, 20_000));
+        let off = (mean / average - 1.0).abs();
+        assert!(off < 0.01, "{text}: {mean} for {average}");
+        assert!(total.least <= total.mean && total.mean <= total.most);
+    }
+}
+
+#[test]
+fn the_total_of_any_number_of_waits_takes_no_time() {
+    let most = "base=1s,cap=60s,attempts=4294967295"
+        .parse::<Policy>()
+        .expect("valid");
+    let total = most.total().expect("limited");
+    let at_cap = Duration::from_secs(60) * (u32::MAX - 1 - 6); // all but 1, 2, 4, 8, 16, 32 s
+    assert_eq!(total.most, at_cap + Duration::from_secs(63));
+    assert_eq!(
+        "attempts=1".parse::<Policy>().expect("valid").total(),
+        Some(Total {
+            least: Duration::ZERO,
+            mean: Duration::ZERO,
+            most: Duration::ZERO
+        })
+    );
+    assert_eq!(Policy::TEMPORAL.total(), None);
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let span = || {
+        prop_oneof![
+            Just(None),
+            any::<u64>().prop_map(|ns| Some(Duration::from_nanos(ns)))
+        ]
+    };
+    let hints = prop_oneof![
+        Just(HintRule::Exact),
+        Just(HintRule::AtLeast),
+        any::<u64>().prop_map(|ns| HintRule::Within(Duration::from_nanos(ns))),
+        any::<u64>().prop_map(|ns| HintRule::Capped(Duration::from_nanos(ns))),
+        Just(HintRule::Ignore),
+    ];
+    let firsts = [
+        FirstDelay::Jittered,
+        FirstDelay::Exact,
+        FirstDelay::Immediate,
+    ];
+    let parts = (
+        schedules(),
+        0..3usize,
+        1..=u32::MAX,
+        any::<Option<u32>>(),
+        span(),
+        span(),
+    );
+    (parts, hints, any::<(u8, bool, bool)>()).prop_map(
+        move |(parts, hint, (percent, from, repeats))| {
+            let (schedule, first, factor, attempts, deadline, healthy_time) = parts;
+            Policy {
+                first_delay: firsts[first],
+                throttle_factor: NonZeroU32::new(factor).expect("not zero"),
+                attempts: attempts.and_then(NonZeroU32::new),
+                deadline,
+                deadline_from: if from {
+                    DeadlineFrom::Start
+                } else {
+                    DeadlineFrom::FirstFailure
+                },
+                hint,
+                hint_jitter_percent: percent,
+                healthy_time,
+                repeats: if repeats {
+                    Repeats::Everything
+                } else {
+                    Repeats::Idempotent
+                },
+                ..Policy::new(schedule)
+            }
+        },
+    )
+}
+
+fn failures() -> impl Strategy<Value = Failure> {
+    let classes = [
+        Class::Transient,
+        Class::Throttled,
+        Class::Timeout,
+        Class::Unsent,
+        Class::Permanent,
+    ];
+    let hints = prop_oneof![
+        Just(None),
+        Just(Some(Hint::Never)),
+        any::<Duration>().prop_map(|hint| Some(Hint::After(hint))),
+    ];
+    (0..classes.len(), hints, any::<Duration>()).prop_map(move |(class, hint, health)| {
+        Failure::from(classes[class])
+            .hinted(hint)
+            .after_health(health)
+    })
+}
+
+proptest! {
+    /// Whatever the policy, the failures, the clock and the draws.
+    #[test]
+    fn no_retry_panics_or_leaves_its_limits(
+        policy in policies(),
+        failures in prop::collection::vec((failures(), any::<Duration>(), any::<u64>()), 0..20),
+    ) {
+        let mut retry = Retry::new(Duration::from_secs(1));
+        for (failure, now, draw) in failures {
+            match retry.handle_failed(&policy, failure, now, draw) {
+                Decision::Retry(wait) => {
+                    prop_assert_eq!(wait.at, now.saturating_add(wait.delay));
+                    prop_assert!(policy.deadline.is_none_or(|deadline| wait.delay < deadline));
+                    prop_assert!(policy.attempts.is_none_or(|most| wait.attempt <= most.get()));
+                    if failure.hint.is_none() && wait.delay > Duration::ZERO {
+                        prop_assert!(wait.delay <= policy.schedule.longest());
+                    }
+                }
+                Decision::GiveUp(end) => prop_assert!(end.attempts > 0 && !end.to_string().is_empty()),
+            }
+            _ = retry.handle_woken(&policy, now);
+        }
+        prop_assert!(policy.lint().count() < 8);
+    }
+
+    #[test]
+    fn every_policy_is_read_as_it_was_written(policy in policies()) {
+        prop_assert_eq!(policy.to_string().parse(), Ok(policy), "{}", policy);
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,40}", fields in "[a-z=:,0-9./]{0,60}") {
+        _ = text.parse::<Policy>();
+        _ = fields.parse::<Policy>();
+        _ = Hint::grpc_pushback(&text);
+        _ = Hint::retry_after_seconds(&text);
+    }
 }

@@ -82,21 +82,21 @@ impl Sums {
         }
     }
 
-    /// The mean by 1,024 paths. At every step their draws are spread evenly, each time in another
-    /// order, so that no randomness is needed.
+    /// The mean by 256 paths. In the order of their values, neighbours take draws from all parts of
+    /// the range, so that no randomness is needed.
     fn add_decorrelated(&mut self, schedule: &Schedule, waits: u32) {
-        const LOG: u32 = 10; // of the number of paths
+        const LOG: u32 = 8; // of the number of paths
         const STEPS: u32 = 64; // by then the delays have their final distribution
         let mut paths = [schedule.base; 1 << LOG];
         let (base, mut longest) = (schedule.base.get(), schedule.base);
         let mut left = waits;
         for step in 1..=STEPS.min(waits) {
-            // An odd factor, so that every path has a place of its own.
-            let order = u64::from(step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 | 1;
+            paths.sort_unstable();
+            let key = u64::from(step).wrapping_mul(0x9e37_79b9_7f4a_7c15); // each time another
             let mut sum = 0u128;
             for (path, at) in paths.iter_mut().zip(0u64..) {
-                let place = at.wrapping_mul(order) & ((1 << LOG) - 1);
-                let draw = (place << (64 - LOG)) | (1 << (63 - LOG)); // the middle of its share
+                let place = (at.reverse_bits() ^ key) & !(u64::MAX >> LOG);
+                let draw = place | (1 << (63 - LOG)); // the middle of its share
                 let (least, most) = schedule.interval(*path);
                 let delay = schedule.clip(within(least, most, draw));
                 *path = NonZeroU64::new(delay).unwrap_or(schedule.base);

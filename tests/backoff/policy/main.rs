@@ -4,6 +4,7 @@ mod data;
 mod ends;
 mod hints;
 mod lints;
+mod presets;
 mod text;
 
 use backoff_policy::{Class, Decision, Failure, GiveUp, Policy, Retry, Wait};
