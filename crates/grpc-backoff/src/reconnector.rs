@@ -1,5 +1,6 @@
 mod attempt;
 mod budget;
+mod catch;
 mod clock;
 mod connect;
 mod core;
@@ -189,7 +190,8 @@ where
     }
 
     /// Takes its draws, uniform over all of `u64`, from a function: for tests that name each
-    /// delay.
+    /// delay. It is called in the middle of a step, so it must not call the [`Handle`] of its own
+    /// reconnector; should it panic, a generator takes its place.
     #[must_use]
     pub fn with_draws(self, draws: impl FnMut() -> u64 + Send + 'static) -> Self {
         self.with_inner(|inner| inner.draws = Draws::Function(Box::new(draws)))
@@ -204,7 +206,7 @@ where
     /// Names the target in what `tracing` and the metrics say of it.
     #[must_use]
     pub fn named(self, target: impl Into<Arc<str>>) -> Self {
-        self.with_inner(|inner| inner.teller.target = Some(target.into()))
+        self.with_inner(|inner| inner.teller_mut().target = Some(target.into()))
     }
 
     /// Adds labels to its metrics, such as `grpc.lb.backend_service` and `grpc.lb.locality`, which
@@ -212,25 +214,28 @@ where
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn with_labels(self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        self.with_inner(|inner| inner.teller.labels.add(labels))
+        self.with_inner(|inner| inner.teller_mut().labels.add(labels))
     }
 
-    /// Calls `observer` at the end of every attempt, with what was planned and what came of it. It
-    /// may call the [`Handle`].
+    /// Calls `observer` at the end of every attempt, with what was planned and what came of it. As
+    /// `tracing` subscribers and recorders of metrics, it may call the [`Handle`], and its panic
+    /// breaks nothing: whoever caused the news goes on.
     #[must_use]
     pub fn on_attempt(self, observer: impl Fn(&AttemptReport) + Send + Sync + 'static) -> Self {
-        self.with_inner(|inner| inner.observer = Some(Arc::new(observer)))
+        self.with_inner(|inner| inner.teller_mut().observer = Some(Arc::new(observer)))
     }
 
     /// Reads from a function how long the machine has been suspended since it booted, instead of
-    /// from the system's clocks (D16): for tests, and for systems whose clocks do not say.
+    /// from the system's clocks (D16): for tests, and for systems whose clocks do not say. It may call
+    /// the [`Handle`].
     #[must_use]
     pub fn with_suspend_clock(
         self,
         suspended: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
+        let so_far = suspended();
         self.with_inner(|inner| {
-            inner.suspended = suspended();
+            inner.suspended = so_far;
             inner.suspend_clock = Some(Arc::new(suspended));
         })
     }

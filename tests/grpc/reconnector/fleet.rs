@@ -5,7 +5,7 @@ use backoff_policy::uniform;
 use conformance::draws::{Draws, middle};
 use conformance::grpc::FAILING;
 use conformance::time::{assert_close, ms, s};
-use grpc_backoff::{Attempt, AttemptBudget, AttemptReport, Config, Handle, Reconnector};
+use grpc_backoff::{Attempt, AttemptBudget, AttemptReport, Config, Error, Handle, Reconnector};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -114,4 +114,42 @@ async fn rule_grpc_d17_a_thousand_clients_keep_to_their_budget() {
             assert!(pair[1].started_at >= pair[0].started_at + pair[0].backoff);
         }
     }
+}
+
+/// (D11) (D17) A limit that passes in the wait for a token is told when it passes.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d11_a_limit_ends_the_wait_for_a_token() {
+    let budget = AttemptBudget::new(1, s(100)).expect("valid");
+    let mut config = Config::GRPC;
+    config.max_elapsed = Some(s(5));
+    let client = |addresses: &'static [&'static str], server| {
+        let dial = move |_| dial(server);
+        let addresses = addresses.iter().copied();
+        let client = Reconnector::with_addresses(config, addresses, dial).expect("valid");
+        client.with_budget(budget.clone())
+    };
+    let mut first = client(&["only"], Server::AcceptsAfter(ms(0)));
+    assert!(first.connect().await.is_ok(), "it takes the token");
+    for addresses in [&["only"][..], &["one", "another"]] {
+        let mut waiting = client(addresses, Server::AcceptsAfter(ms(0)));
+        let begun = virtual_now();
+        let error = waiting.connect().await.expect_err("no token in time");
+        assert_eq!(error.to_string(), "GAVE_UP: max_elapsed reached");
+        assert_eq!(begun.elapsed(), s(5));
+    }
+}
+
+/// (D11) The same with an attempt in flight, whose connect deadline is that limit.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d11_a_limit_ends_an_attempt_and_the_wait_for_a_token_together() {
+    let budget = AttemptBudget::new(1, s(100)).expect("valid");
+    let mut config = Config::GRPC;
+    config.max_elapsed = Some(s(5));
+    let dial = |_| dial(Server::Hangs);
+    let client = Reconnector::with_addresses(config, ["one", "another"], dial).expect("valid");
+    let mut client = client.with_budget(budget);
+    let begun = virtual_now();
+    let error = client.connect().await.expect_err("it hangs");
+    assert!(matches!(error, Error::GaveUp(_)), "{error}");
+    assert_eq!(begun.elapsed(), s(5));
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod breaking;
+mod callbacks;
 mod cancelling;
 mod events;
 mod fleet;

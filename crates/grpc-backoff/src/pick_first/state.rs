@@ -141,8 +141,12 @@ impl<A> PickFirst<A> {
 
     /// When wanting a connection without any address comes to an end; addresses have their own.
     pub(super) fn gives_up_at(&self) -> Option<Duration> {
-        let since = self.wanted_since.filter(|_| self.addresses.is_empty())?;
-        let limit = since.saturating_add(duration(self.params.max_elapsed));
+        self.elapses_at().filter(|_| self.addresses.is_empty())
+    }
+
+    /// When a connection will have been wanted in vain for long enough (D11).
+    pub(crate) fn elapses_at(&self) -> Option<Duration> {
+        let limit = (self.wanted_since?).saturating_add(duration(self.params.max_elapsed));
         Some(limit).filter(|&limit| limit < Duration::MAX)
     }
 }

@@ -49,7 +49,7 @@ impl<A: Clone + Eq> Attempt<A> {
     /// A phase begins, and the one before is over: from now on a failure says that it was in this
     /// one, and the [`AttemptReport`](crate::AttemptReport) says how long each took.
     pub fn enter(&self, phase: Phase) {
-        self.core.look(|inner, _| inner.enter(self.id, phase));
+        self.core.with(|inner, _| inner.enter(self.id, phase));
     }
 
     /// Says by itself what comes of this attempt: for connections that are used before the server

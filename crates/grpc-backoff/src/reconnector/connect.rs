@@ -2,6 +2,7 @@
 
 use super::Reconnector;
 use super::attempt::Attempt;
+use super::catch::{Panic, catch, discard};
 use super::core::{Core, Ended, Given, Step};
 use super::report::{Error, Failure, Outcome, Wait};
 use super::tell;
@@ -10,9 +11,7 @@ use core::fmt;
 use core::mem::take;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use std::any::Any;
 use std::boxed::Box;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::string::ToString;
 use std::sync::Arc;
 use std::vec::Vec;
@@ -32,8 +31,6 @@ pub(super) enum Stop<E> {
     /// The connect function panicked; its attempt has failed.
     Panicked(Panic),
 }
-
-type Panic = Box<dyn Any + Send>;
 
 /// Somebody who waits: has a timer, and is woken by commands until it is dropped.
 pub(super) struct Waiting<A: Clone + Eq> {
@@ -97,7 +94,10 @@ where
         loop {
             self.sweep();
             let core = Arc::clone(&self.handle.core);
-            match core.with(|inner, now| inner.step(now, cx.waker(), wait, waiting.withdrawals)) {
+            let suspended = core.time_suspended();
+            let withdrawals = waiting.withdrawals;
+            match core.with(|inner, now| inner.step(now, suspended, cx.waker(), wait, withdrawals))
+            {
                 Step::Start(start, address, deadline) => {
                     let attempt = Attempt::new(core, start.attempt, address, deadline);
                     self.start(&start, attempt)?;
@@ -123,13 +123,18 @@ where
     /// Calls the connect function.
     fn start(&mut self, start: &Start, attempt: Attempt<A>) -> Result<(), Stop<E>> {
         let id = attempt.id();
-        let (target, now) =
-            (self.handle.core).look(|inner, now| (inner.teller.target.clone(), now));
-        let span = tell::span(target.as_deref(), id, attempt.address());
-        span.in_scope(|| tell::started(start, now));
-        let called = span.in_scope(|| catch_unwind(AssertUnwindSafe(|| (self.dial)(attempt))));
+        let (teller, now) = (self.handle.core).look(|inner, now| (inner.teller.clone(), now));
+        let called = catch(|| {
+            let target = teller.as_ref().and_then(|teller| teller.target.as_deref());
+            let span = tell::span(target, id, attempt.address());
+            let future = span.in_scope(|| {
+                tell::started(start, now);
+                (self.dial)(attempt)
+            });
+            (future, span)
+        });
         match called {
-            Ok(future) => {
+            Ok((future, span)) => {
                 self.dials.reserve_exact(1);
                 self.dials.push(Dial {
                     attempt: id,
@@ -146,8 +151,8 @@ where
     fn poll_attempts(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<C, Stop<E>>>> {
         let polled = self.dials.iter_mut().enumerate().find_map(|(at, dial)| {
             let Dial { future, span, .. } = dial;
-            let poll = AssertUnwindSafe(|| future.as_mut().poll(cx));
-            match span.in_scope(|| catch_unwind(poll)) {
+            let poll = || future.as_mut().poll(cx).map_err(in_words);
+            match catch(|| span.in_scope(poll)) {
                 Ok(Poll::Pending) => None,
                 Ok(Poll::Ready(result)) => Some((at, Ok(result))),
                 Err(panic) => Some((at, Err(panic))),
@@ -156,22 +161,29 @@ where
         let Some((at, result)) = polled else {
             return Poll::Pending;
         };
-        let attempt = self.dials.swap_remove(at).attempt;
+        let dial = self.dials.swap_remove(at);
+        let attempt = dial.attempt;
+        discard(dial);
         let core = &self.handle.core;
         Poll::Ready(match result {
             Ok(Ok(connection)) => {
                 let given = core.with(|inner, now| inner.connected(now, attempt));
                 self.sweep();
                 self.owes_yield = matches!(given, Given::Connection);
-                self.owes_yield.then_some(Ok(connection))
+                if self.owes_yield {
+                    return Poll::Ready(Some(Ok(connection)));
+                }
+                discard(connection);
+                None
             }
-            Ok(Err(Failure::Retry(error))) => {
-                let outcome = Outcome::Failed(error.to_string().into());
+            Ok(Err((Failure::Retry(error), words))) => {
+                discard(error);
+                let outcome = Outcome::Failed(words);
                 let _ = core.with(|inner, now| inner.failed(now, attempt, outcome));
                 None
             }
-            Ok(Err(Failure::Final(error))) => {
-                let outcome = Outcome::Refused(error.to_string().into());
+            Ok(Err((Failure::Final(error), words))) => {
+                let outcome = Outcome::Refused(words);
                 core.with(|inner, now| {
                     let _ = inner.failed(now, attempt, outcome);
                     inner.withdraw(now);
@@ -185,7 +197,7 @@ where
 
     fn resolve(&mut self, id: AttemptId) -> Result<(), Stop<E>> {
         let resolve = self.resolver.as_mut();
-        match resolve.map(|resolve| catch_unwind(AssertUnwindSafe(resolve))) {
+        match resolve.map(catch) {
             Some(Ok(resolving)) => self.resolving = Some((id, resolving)),
             Some(Err(panic)) => return Err(self.resolver_panicked(id, panic)),
             None => {}
@@ -212,11 +224,11 @@ where
             return Poll::Pending;
         };
         let id = *id;
-        let polled = match catch_unwind(AssertUnwindSafe(|| resolving.as_mut().poll(cx))) {
+        let polled = match catch(|| resolving.as_mut().poll(cx)) {
             Ok(polled) => Ok(ready!(polled)),
             Err(panic) => Err(panic),
         };
-        self.resolving = None;
+        discard(self.resolving.take());
         Poll::Ready(match polled {
             Ok(resolved) => {
                 (self.handle.core).with(|inner, now| inner.resolved(now, id, resolved));
@@ -231,16 +243,24 @@ impl<A: Clone + Eq, F, Fut> Reconnector<A, F, Fut> {
     /// Drops the futures of attempts that are over.
     pub(super) fn sweep(&mut self) {
         let core = &self.handle.core;
-        (self.dials).retain(|dial| core.look(|inner, _| inner.is_live(dial.attempt)));
+        let is_over = |dial: &mut Dial<_>| !core.look(|inner, _| inner.is_live(dial.attempt));
+        self.dials.extract_if(.., is_over).for_each(discard);
         if self.dials.is_empty() {
             self.dials = Vec::new(); // a wait needs no room
         }
         if let Some((id, _)) = self.resolving
             && !core.look(|inner, _| inner.is_resolving(id))
         {
-            self.resolving = None;
+            discard(self.resolving.take());
         }
     }
+}
+
+/// The failure, and its error in words for those who are told.
+fn in_words<E: fmt::Display>(failure: Failure<E>) -> (Failure<E>, Arc<str>) {
+    let (Failure::Retry(error) | Failure::Final(error)) = &failure;
+    let words = error.to_string().into();
+    (failure, words)
 }
 
 fn yield_now<T>(cx: &Context<'_>) -> Poll<T> {

@@ -5,11 +5,11 @@ mod outcomes;
 mod steps;
 
 use super::budget::AttemptBudget;
+use super::catch::catch;
 use super::clock::{Clock, time_suspended};
 use super::draws::Draws;
-use super::report::AttemptReport;
 use super::status::{LastFailure, Status};
-use super::tell::Teller;
+use super::tell::{News, Open, Teller, tell};
 use crate::{AttemptId, PickFirst, State};
 use core::mem::{Discriminant, discriminant, take};
 use core::task::Waker;
@@ -23,7 +23,6 @@ use flight::{Flight, Resolution};
 pub(super) use outcomes::Given;
 pub(super) use steps::{Ended, Step};
 
-pub(super) type Observer = Arc<dyn Fn(&AttemptReport) + Send + Sync>;
 pub(super) type SuspendClock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 pub(super) struct Core<A> {
@@ -44,11 +43,15 @@ pub(super) struct Inner<A> {
     /// The attempt whose connection the owner was given, until it is gone.
     given: Option<AttemptId>,
     pub(super) draws: Draws,
-    pub(super) observer: Option<Observer>,
     pub(super) budget: Option<AttemptBudget>,
     /// From when the budget lets the next attempt start.
     permit: Option<Instant>,
-    pub(super) teller: Teller,
+    /// Most have a default one.
+    pub(super) teller: Option<Arc<Teller>>,
+    /// To be told once the lock is released.
+    news: Vec<News>,
+    /// The connection that was told of as open.
+    open: Option<Open>,
     /// Since the last success.
     last_failure: Option<LastFailure>,
     /// Made when somebody watches.
@@ -59,8 +62,6 @@ pub(super) struct Inner<A> {
     waker: Option<Waker>,
     pub(super) suspend_clock: Option<SuspendClock>,
     pub(super) suspended: Duration,
-    /// To be told to the observer once the lock is released.
-    reports: Vec<AttemptReport>,
 }
 
 impl<A: Clone + Eq> Core<A> {
@@ -76,16 +77,16 @@ impl<A: Clone + Eq> Core<A> {
                 withdrawals: 0,
                 given: None,
                 draws: Draws::random(),
-                observer: None,
                 budget: None,
                 permit: None,
-                teller: Teller::default(),
+                teller: None,
+                news: Vec::new(),
+                open: None,
                 last_failure: None,
                 watch: None,
                 waker: None,
                 suspend_clock: None,
                 suspended: time_suspended(),
-                reports: Vec::new(),
             }),
         })
     }
@@ -105,26 +106,21 @@ impl<A: Clone + Eq> Core<A> {
         self.run(|inner, now| (f(inner, now), inner.waker.take()))
     }
 
-    /// Watchers and the observer hear of it outside the lock, so they may call back. While the
-    /// thread panics the observer is left alone, since its own panic would abort the program: it
-    /// hears of it next time.
+    /// Watchers, subscribers, recorders and the observer hear of it outside the lock, so they may
+    /// call back.
     fn run<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> (R, Option<Waker>)) -> R {
         let mut inner = self.lock();
         let (result, waker) = f(&mut inner, self.clock.now());
-        let _wake = WakeOnDrop(waker); // even if the observer panics
         let watch = inner.tell_state();
-        let reports = if std::thread::panicking() {
-            Vec::new()
-        } else {
-            take(&mut inner.reports)
-        };
-        let observer = (inner.observer.clone()).filter(|_| !reports.is_empty());
+        let news = take(&mut inner.news);
+        let teller = inner.teller.clone().filter(|_| !news.is_empty());
         drop(inner);
         if let Some(watch) = watch {
             self.publish(&watch);
         }
-        if let Some(observer) = observer {
-            reports.iter().for_each(|report| observer(report));
+        tell(teller.as_deref(), news);
+        if let Some(waker) = waker {
+            waker.wake();
         }
         result
     }
@@ -140,13 +136,27 @@ impl<A: Clone + Eq> Core<A> {
         });
     }
 
-    /// Nothing panics under the lock but what a user's function does, which is over by then.
+    /// How long the system has been suspended; a clock of the host's is read outside the lock, and
+    /// one that panics says nothing new.
+    pub(super) fn time_suspended(&self) -> Duration {
+        let clock = self.look(|inner, _| inner.suspend_clock.clone());
+        clock.map_or_else(time_suspended, |clock| {
+            catch(|| clock()).unwrap_or_default()
+        })
+    }
+
+    /// Nothing panics under the lock.
     fn lock(&self) -> MutexGuard<'_, Inner<A>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<A: Clone + Eq> Inner<A> {
+    /// Who tells, to be changed.
+    pub(super) fn teller_mut(&mut self) -> &mut Teller {
+        Arc::make_mut(self.teller.get_or_insert_default())
+    }
+
     pub(super) fn status(&self) -> Status {
         let next = self.machine.next_start();
         let next = next.and_then(|at| self.clock.at(at));
@@ -173,24 +183,14 @@ impl<A: Clone + Eq> Inner<A> {
     /// Tells of a new state, and gives the watch to publish it in; after the end it is let go.
     fn tell_state(&mut self) -> Option<watch::Sender<Status>> {
         let state = self.machine.state();
-        self.teller.still_open(state);
+        self.still_open(state);
         if self.told != discriminant(&state) {
             self.told = discriminant(&state);
-            self.teller.state(&self.status());
+            self.news.push(News::State(self.status()));
         }
         match state {
             State::Shutdown => self.watch.take(), // nothing follows
             _ => self.watch.clone(),
-        }
-    }
-}
-
-struct WakeOnDrop(Option<Waker>);
-
-impl Drop for WakeOnDrop {
-    fn drop(&mut self) {
-        if let Some(waker) = self.0.take() {
-            waker.wake();
         }
     }
 }

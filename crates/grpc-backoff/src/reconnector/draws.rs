@@ -1,3 +1,4 @@
+use super::catch::catch;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::boxed::Box;
@@ -6,7 +7,7 @@ use std::boxed::Box;
 pub(super) enum Draws {
     /// A generator of the reconnector's own (B4).
     Generator(SmallRng),
-    /// A function of the host's.
+    /// A function of the host's; should it panic, a generator takes its place.
     Function(Box<dyn FnMut() -> u64 + Send>),
 }
 
@@ -23,7 +24,10 @@ impl Draws {
     pub(super) fn next(&mut self) -> u64 {
         match self {
             Self::Generator(generator) => generator.next_u64(),
-            Self::Function(function) => function(),
+            Self::Function(function) => catch(function).unwrap_or_else(|_| {
+                *self = Self::random();
+                self.next()
+            }),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::disconnect::Disconnect;
 use core::iter::once;
 use metrics::{Gauge, Label, Unit, counter, describe_counter, describe_gauge, gauge};
 use std::string::String;
+use std::sync::Arc;
 use std::vec::Vec;
 
 const SUCCEEDED: &str = "grpc.subchannel.connection_attempts_succeeded";
@@ -36,20 +37,22 @@ pub fn describe_metrics() {
 }
 
 /// What every metric of a reconnector is labelled with.
-#[derive(Default)]
-pub(super) struct Labels(Vec<Label>);
+#[derive(Clone, Default)]
+pub(super) struct Labels(Arc<[Label]>);
 
 impl Labels {
     pub(super) fn add(&mut self, labels: impl IntoIterator<Item = (&'static str, String)>) {
         let labels = labels.into_iter();
-        (self.0).extend(labels.map(|(name, value)| Label::new(name, value)));
+        let labels = labels.map(|(name, value)| Label::new(name, value));
+        self.0 = self.0.iter().cloned().chain(labels).collect();
     }
 
     /// These labels, the target, and one of the metric's own.
     fn with(&self, target: Option<&str>, own: Option<(&'static str, &'static str)>) -> Vec<Label> {
         let target = Label::new(TARGET, String::from(target.unwrap_or_default()));
         let own = own.map(|(name, value)| Label::from_static_parts(name, value));
-        once(target).chain(self.0.clone()).chain(own).collect()
+        let labels = self.0.iter().cloned();
+        once(target).chain(labels).chain(own).collect()
     }
 
     pub(super) fn failed(&self, target: Option<&str>) {

@@ -1,5 +1,6 @@
 use super::Reconnector;
 use super::attempt::Attempt;
+use super::catch::{catch, discard};
 use super::connect::{Stop, Waiting};
 use super::core::{Core, Inner};
 use super::handle::Handle;
@@ -7,10 +8,9 @@ use super::report::{Error, Failure, Wait};
 use super::status::Status;
 use core::fmt;
 use core::future::poll_fn;
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::boxed::Box;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::string::ToString;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
@@ -74,7 +74,8 @@ where
 {
     /// Gives the connection to many tasks. The connect function's result is the connection and a
     /// future that drives it and ends when it is gone, as the handshakes of `hyper` and `redis`
-    /// give them. A panic in either is a failed attempt or a loss.
+    /// give them. A panic in either is a failed attempt or a loss; one as they are dropped changes
+    /// nothing.
     ///
     /// # Panics
     ///
@@ -126,14 +127,20 @@ async fn run<A, F, Fut, C, D, E>(
             Ok((connection, driving)) => {
                 slot.send_modify(|slot| slot.connection = Some(connection));
                 drive(&core, driving).await;
-                slot.send_modify(|slot| slot.connection = None);
+                let mut connection = None;
+                slot.send_modify(|slot| connection = slot.connection.take());
+                discard(connection); // outside the slot's lock
                 reconnector.lost();
                 keep &= waiting.is_wanted(); // (D8)
             }
-            Err(Stop::Error(Error::Refused(error))) => slot.send_modify(|slot| {
-                slot.refusals = slot.refusals.saturating_add(1);
-                slot.refusal = error.to_string().into();
-            }),
+            Err(Stop::Error(Error::Refused(error))) => {
+                let words = catch(|| error.to_string());
+                slot.send_modify(|slot| {
+                    slot.refusals = slot.refusals.saturating_add(1);
+                    slot.refusal = words.unwrap_or_default().into();
+                });
+                discard(error);
+            }
             Err(Stop::Error(Error::Shutdown)) => return,
             Err(Stop::Error(Error::GaveUp(_))) => until(&core, |inner| !inner.gave_up()).await,
             Err(Stop::Error(_)) => keep = false, // withdrawn, until somebody wants it again
@@ -148,19 +155,19 @@ async fn until<A: Clone + Eq>(core: &Core<A>, is_so: impl Fn(&Inner<A>) -> bool)
 
 /// Drives a connection until it is gone or not wanted any more.
 async fn drive<A: Clone + Eq>(core: &Core<A>, driving: impl Future) {
-    let mut driving = pin!(driving);
+    let mut driving = Box::pin(driving);
     poll_fn(|cx: &mut Context<'_>| {
         let gone = |inner: &Inner<A>| !inner.is_given();
         if (core.look(|inner, _| inner.poll_until(cx.waker(), gone))).is_ready() {
             return Poll::Ready(());
         }
-        let poll = AssertUnwindSafe(|| driving.as_mut().poll(cx).is_ready());
-        match catch_unwind(poll) {
-            Ok(false) => Poll::Pending,
-            Ok(true) | Err(_) => Poll::Ready(()),
+        match catch(|| driving.as_mut().poll(cx).map(drop)) {
+            Ok(polled) => polled,
+            Err(_) => Poll::Ready(()),
         }
     })
     .await;
+    discard(driving);
 }
 
 impl<C, A> Shared<C, A>

@@ -4,6 +4,7 @@ use super::super::disconnect::Disconnect;
 use super::super::phase::Phase;
 use super::super::report::Outcome;
 use super::super::status::{LastFailure, Reason};
+use super::super::tell::{News, Open};
 use super::{Flight, Inner};
 use crate::{AttemptId, State, Verdict};
 use core::time::Duration;
@@ -69,7 +70,7 @@ impl<A: Clone + Eq> Inner<A> {
         self.given = self.given.filter(|&given| given != attempt);
         let verdict = self.machine.handle_failed(now, attempt);
         if verdict == Verdict::Accepted && !self.finish(attempt, outcome) {
-            self.teller.lost(attempt, why, reason.as_deref());
+            self.lost_open(attempt, why, reason);
         }
         verdict
     }
@@ -160,7 +161,8 @@ impl<A: Clone + Eq> Inner<A> {
     fn resolution_failed(&mut self, resolution: AttemptId, reason: Reason) {
         let phase = Some(Phase::Resolve);
         let failure = LastFailure { phase, reason };
-        self.teller.resolution_failed(resolution, &failure);
+        let news = News::ResolutionFailed(resolution, failure.clone());
+        self.news.push(news);
         self.last_failure = Some(failure);
     }
 
@@ -184,7 +186,7 @@ impl<A: Clone + Eq> Inner<A> {
     pub(in super::super) fn enter(&mut self, attempt: AttemptId, phase: Phase) {
         if let Some(flight) = self.flight(attempt) {
             flight.phases.enter(phase);
-            self.teller.phase(attempt, phase);
+            self.news.push(News::Phase(attempt, phase));
         }
     }
 
@@ -227,8 +229,27 @@ impl<A: Clone + Eq> Inner<A> {
             self.last_failure = Some(LastFailure { phase, reason });
         }
         let report = flight.report(self.clock, outcome);
-        self.teller.ended(&report);
-        self.reports.push(report);
+        if report.outcome == Outcome::Connected {
+            self.open = Some(Open::of(&report));
+        }
+        self.news.push(News::Ended(report));
         true
+    }
+
+    /// The connection that this attempt made is gone, if it was told of as open.
+    fn lost_open(&mut self, attempt: AttemptId, why: Disconnect, reason: Option<Arc<str>>) {
+        if let Some(open) = self.open.take_if(|open| open.attempt == attempt) {
+            self.news.push(News::Lost(open, why, reason));
+        }
+    }
+
+    /// What was open is not wanted any more, unless the machine still has it.
+    pub(super) fn still_open(&mut self, state: State) {
+        let gone = self.open.filter(
+            |open| !matches!(state, State::Ready { attempt, .. } if attempt == open.attempt),
+        );
+        if let Some(open) = gone {
+            self.lost_open(open.attempt, Disconnect::Shutdown, None);
+        }
     }
 }

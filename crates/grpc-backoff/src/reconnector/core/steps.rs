@@ -1,9 +1,10 @@
 //! What the owner does, step by step.
 
-use super::super::clock::{Clock, time_suspended};
+use super::super::clock::Clock;
 use super::super::disconnect::Disconnect;
 use super::super::report::Wait;
 use super::super::status::Status;
+use super::super::tell::News;
 use super::{Flight, Inner, Resolution};
 use crate::{Abort, AttemptId, PickAction, Start, State};
 use core::task::{Poll, Waker};
@@ -61,10 +62,12 @@ impl<A: Clone + Eq> Inner<A> {
         }
     }
 
-    /// The next thing to do for an owner who waits since there had been so many `withdrawals`.
+    /// The next thing to do for an owner who waits since there had been so many `withdrawals`,
+    /// when the system has been `suspended` for so long.
     pub(in super::super) fn step(
         &mut self,
         now: Duration,
+        suspended: Duration,
         waker: &Waker,
         wait: Wait,
         withdrawals: u32,
@@ -72,7 +75,7 @@ impl<A: Clone + Eq> Inner<A> {
         if !(self.waker.as_ref()).is_some_and(|known| known.will_wake(waker)) {
             self.waker = Some(waker.clone());
         }
-        self.look_for_suspend(now);
+        self.look_for_suspend(now, suspended);
         let wait_until = self.wait_for_permit(now);
         if wait_until.is_none() {
             let draws = &mut self.draws;
@@ -117,10 +120,10 @@ impl<A: Clone + Eq> Inner<A> {
     /// When to look again.
     fn sleep_until(&self, now: Duration, permit: Option<Instant>, busy: bool) -> Option<Instant> {
         let due_at = match permit {
-            Some(permit) => self
-                .deadlines()
-                .filter_map(|at| self.clock.at(at))
-                .fold(permit, Ord::min),
+            Some(permit) => {
+                let ends = self.ends().filter_map(|at| self.clock.at(at));
+                ends.fold(permit, Ord::min)
+            }
             None => self.clock.at(self.machine.poll_timeout()?)?,
         };
         if busy {
@@ -130,12 +133,12 @@ impl<A: Clone + Eq> Inner<A> {
         Some(slice.map_or(due_at, |slice| due_at.min(slice)))
     }
 
-    /// Until when an attempt that is due has to wait for the budget (D17). An abort that is due
-    /// comes first, and needs no permit.
+    /// Until when an attempt that is due has to wait for the budget (D17). An end that is due, of
+    /// an attempt or of all (D11), comes first, and needs no permit.
     fn wait_for_permit(&mut self, now: Duration) -> Option<Instant> {
         let budget = self.budget.as_ref()?;
         let start = self.machine.next_start().filter(|&at| at <= now);
-        if start.is_none() || self.deadlines().any(|deadline| deadline <= now) {
+        if start.is_none() || self.ends().any(|end| end <= now) {
             return None;
         }
         let kept = self
@@ -146,10 +149,11 @@ impl<A: Clone + Eq> Inner<A> {
         (permit > Clock::read()).then_some(permit)
     }
 
-    /// The deadlines of what is in flight.
-    fn deadlines(&self) -> impl Iterator<Item = Duration> {
+    /// When what is in flight ends, and when all does (D11).
+    fn ends(&self) -> impl Iterator<Item = Duration> {
         let flights = self.flights.iter().map(|flight| flight.start.deadline);
-        flights.chain(self.resolving.map(|resolution| resolution.deadline))
+        let resolution = self.resolving.map(|resolution| resolution.deadline);
+        flights.chain(resolution).chain(self.machine.elapses_at())
     }
 
     /// Somebody asks for the connection that the owner makes. `withdrawals`: as many as there had
@@ -208,13 +212,12 @@ impl<A: Clone + Eq> Inner<A> {
 
     /// While the machine was suspended its monotonic clock stood still: a wait may have been over
     /// long ago, and the network is another. Ends it within the window (D16).
-    fn look_for_suspend(&mut self, now: Duration) {
-        let suspended = (self.suspend_clock.as_ref()).map_or_else(time_suspended, |clock| clock());
+    fn look_for_suspend(&mut self, now: Duration, suspended: Duration) {
         let jump = suspended.saturating_sub(self.suspended);
         if jump >= SUSPENDED {
             self.suspended = suspended;
             if !matches!(self.machine.state(), State::GaveUp { .. }) {
-                self.teller.suspended(jump);
+                self.news.push(News::Suspended(jump));
                 self.machine.reset_within(now, SLICE, self.draws.next());
             }
         }
