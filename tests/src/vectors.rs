@@ -5,8 +5,9 @@ use std::{fs, path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 /// Each vector file, and the rule list in `spec/` that its rules are from.
-const DOCUMENTS: [(&str, &str); 7] = [
+const DOCUMENTS: [(&str, &str); 8] = [
     ("backoff.json", "backoff"),
+    ("budgets.json", "backoff"),
     ("family.json", "rto-family"),
     ("grpc.json", "grpc-connection-backoff"),
     ("intervals.json", "grpc-connection-backoff"),

@@ -20,13 +20,16 @@ pub extern "C" fn proof() -> i32 {
     if !redials() {
         return 3;
     }
-    #[cfg(feature = "alloc")]
-    if !transports() {
+    if !pays_for_retries() {
         return 4;
     }
     #[cfg(feature = "alloc")]
-    if !redials_several() {
+    if !transports() {
         return 5;
+    }
+    #[cfg(feature = "alloc")]
+    if !redials_several() {
+        return 6;
     }
     0
 }
@@ -63,6 +66,17 @@ fn redials() -> bool {
     };
     connection.handle_failed(now, first.attempt) == Verdict::Accepted
         && connection.poll_timeout() == Some(Duration::from_secs(1))
+}
+
+/// A call is throttled, and its retry waits for a token.
+fn pays_for_retries() -> bool {
+    use backoff_policy::{Admission, AwsAdaptive, AwsQuota, Call, Class};
+    static BUDGET: AwsAdaptive = AwsAdaptive::new(AwsQuota::standard_2_1(), Duration::ZERO);
+    let now = black_box(Duration::from_secs(1));
+    let mut call = Call::new(&BUDGET);
+    let started = call.admit(now, 0) == Admission::Now;
+    call.failed(now, Class::Throttled);
+    started && call.retry(now) && matches!(call.admit(now, 0), Admission::At(at) if at > now)
 }
 
 /// The first address fails, and the second is tried at once.

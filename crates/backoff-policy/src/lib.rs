@@ -27,6 +27,12 @@
 //! Give every client its own generator, seeded by the operating system (B4). A generator copied
 //! along with its configuration makes a whole fleet wait the same delays, and then jitter
 //! spreads nothing.
+//!
+//! # Budgets
+//!
+//! A schedule slows down one client; a [`Budget`] bounds what all calls of a program spend on retries
+//! together: the quotas and throttles of AWS, gRPC, Finagle, Envoy and Google's site reliability
+//! engineers, shared by threads without a lock. A [`Call`] tells it of every attempt.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -42,6 +48,7 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+mod budget;
 mod class;
 mod hint;
 mod jitter;
@@ -58,6 +65,11 @@ mod tests;
 mod text;
 mod total;
 
+pub use budget::{Admission, Budget, BudgetError, Call, Cost, Outcome, Unlimited};
+#[cfg(target_has_atomic = "64")]
+pub use budget::{
+    AwsAdaptive, AwsQuota, EnvoyBudget, FinagleBudget, GrpcThrottle, QuotaCosts, SreThrottle,
+};
 pub use class::{Class, Idempotency, Layer};
 pub use hint::{Hint, HintRule};
 pub use jitter::{Jitter, uniform};
