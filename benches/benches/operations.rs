@@ -21,27 +21,44 @@ fn operations(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// How long the peers take for a sample, as multiples of what `rto` takes. Each turn times all of
-/// them one right after the other, so that a busy machine slows them alike; printed is the median.
+/// How long peers take, as multiples of what ours takes, the first of each list.
 fn ratios(_: &mut Criterion) {
+    compare(&["rto.sample", "peer.quinn.sample", "peer.s2n.sample"]);
+    compare(&[
+        "policy.delay.drawn",
+        "peer.backon.delay",
+        "peer.tokio-retry.delay",
+        "peer.exponential-backoff.delay",
+        "peer.retry-policies.delay",
+        "peer.backoff.delay",
+        "peer.tower.delay",
+    ]);
+}
+
+/// Each turn times all of them one right after the other, so that a busy machine slows them alike;
+/// printed is the median.
+fn compare(names: &[&str]) {
     const TURNS: usize = 501;
-    let names = ["rto.sample", "peer.quinn.sample", "peer.s2n.sample"];
-    let mut runs = names.map(|name| {
-        let named = OPERATIONS.iter().find(|operation| operation.name == name);
-        (named.expect("it is listed").start)()
-    });
-    let mut turns: Vec<[f64; 3]> = Vec::with_capacity(TURNS);
-    for _ in 0..TURNS {
-        turns.push(runs.each_mut().map(|run| {
-            let start = now();
-            run(TIMES);
-            start.elapsed().as_secs_f64()
-        }));
-    }
+    let mut runs: Vec<_> = (names.iter())
+        .map(|name| {
+            let named = OPERATIONS.iter().find(|operation| operation.name == *name);
+            (named.expect("it is listed").start)()
+        })
+        .collect();
+    let turns: Vec<Vec<f64>> = (0..TURNS)
+        .map(|_| {
+            let times = runs.iter_mut().map(|run| {
+                let start = now();
+                run(TIMES);
+                start.elapsed().as_secs_f64()
+            });
+            times.collect()
+        })
+        .collect();
     for (peer, name) in names.iter().enumerate().skip(1) {
         let mut ratios: Vec<f64> = turns.iter().map(|turn| turn[peer] / turn[0]).collect();
         ratios.sort_by(f64::total_cmp);
-        println!("{name}: {:.2} times rto.sample", ratios[TURNS / 2]);
+        println!("{name}: {:.2} times {}", ratios[TURNS / 2], names[0]);
     }
 }
 

@@ -4,6 +4,7 @@ mod loops;
 mod operations;
 pub mod peers;
 mod rearm;
+mod retry_peers;
 
 use backoff_policy::Series;
 use s2n_quic_core::recovery::RttEstimator;
@@ -69,6 +70,15 @@ pub const OPERATIONS: &[Operation] = &[
         policy_decorrelated,
         idle_draw,
     ),
+    delays::<retry_peers::Ours, retry_peers::State>("policy.delay.drawn"),
+    delays::<retry_peers::Backon, retry_peers::Backon>("peer.backon.delay"),
+    delays::<retry_peers::TokioRetry, retry_peers::TokioRetry>("peer.tokio-retry.delay"),
+    delays::<retry_peers::ExponentialBackoff, retry_peers::ExponentialBackoff>(
+        "peer.exponential-backoff.delay",
+    ),
+    delays::<retry_peers::RetryPolicies, retry_peers::RetryPolicies>("peer.retry-policies.delay"),
+    delays::<retry_peers::Backoff, retry_peers::Backoff>("peer.backoff.delay"),
+    delays::<retry_peers::Tower, retry_peers::TowerState>("peer.tower.delay"),
     stateful("grpc.step", CONNECTION, grpc_step, idle_draw),
     stateless("wire.encode", wire_encode),
     stateless("wire.decode", wire_decode),
@@ -86,6 +96,11 @@ const fn stateful(
         start,
         start_idle,
     }
+}
+
+/// With its own generator, whose bytes belong to its state.
+const fn delays<D: retry_peers::Delays, State>(name: &'static str) -> Operation {
+    stateful(name, size_of::<State>(), retry_peers::run::<D>, idle_unit)
 }
 
 const fn stateless(name: &'static str, start: fn() -> Run) -> Operation {

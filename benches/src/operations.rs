@@ -62,13 +62,16 @@ pub(crate) fn policy_decorrelated() -> Run {
 
 /// One jittered delay.
 fn policy_delay(jitter: Jitter) -> Run {
-    let (base, cap) = (Duration::from_millis(100), Duration::from_secs(60));
-    let schedule = Schedule::new(base, Ratio::new(2, 1), cap, jitter).expect("valid");
+    let schedule = doubling(Duration::from_millis(100), Duration::from_secs(60), jitter);
     let (mut series, inputs) = (Series::new(&schedule), draws());
     Box::new(move |times| {
         let (schedule, series) = black_box((&schedule, &mut series));
         each(times, &inputs, |draw| series.next(schedule, draw));
     })
+}
+
+pub(crate) fn doubling(base: Duration, cap: Duration, jitter: Jitter) -> Schedule {
+    Schedule::new(base, Ratio::new(2, 1), cap, jitter).expect("valid")
 }
 
 /// An attempt that fails at once: its start, its failure and the wait.

@@ -49,12 +49,6 @@ impl Jitter {
             }
         }
     }
-
-    /// Whether a draw above the cap becomes the cap, as these kinds are defined.
-    #[inline]
-    pub(crate) const fn clips(self) -> bool {
-        matches!(self, Self::Decorrelated | Self::ProportionalClipped(_))
-    }
 }
 
 /// Maps one draw, uniform over all of `u64`, to a span of at most `most`, evenly and ends included

@@ -15,6 +15,11 @@ pub struct Schedule {
     pub(crate) cap: NonZeroU64,
     pub(crate) multiplier: Ratio,
     pub(crate) jitter: Jitter,
+    /// Where growth ends: at the cap, or past it where the draw is clipped instead.
+    pub(crate) limit: NonZeroU64,
+    /// What a draw is clipped to, by the kinds that are defined so: no other draw is, since that
+    /// would give many clients the same delay (B2).
+    pub(crate) clip: u64,
 }
 
 impl Schedule {
@@ -45,11 +50,18 @@ impl Schedule {
         {
             return Err(ScheduleError::JitterAboveOne(ratio));
         }
+        let (limit, clip) = match jitter {
+            Jitter::Decorrelated => (cap_ns, cap_ns.get()),
+            Jitter::ProportionalClipped(_) => (NonZeroU64::MAX, cap_ns.get()),
+            _ => (cap_ns, u64::MAX),
+        };
         Ok(Self {
             base: base_ns,
             cap: cap_ns,
             multiplier,
             jitter,
+            limit,
+            clip,
         })
     }
 
@@ -142,32 +154,29 @@ impl Schedule {
             Jitter::Full => (0, c),
             Jitter::Equal => (c >> 1, c),
             Jitter::Decorrelated => (self.base.get(), c.saturating_mul(3)),
-            Jitter::Proportional(ratio) | Jitter::ProportionalClipped(ratio) => {
+            Jitter::Proportional(ratio) => {
                 let half_width = ratio.of(c);
                 (c.saturating_sub(half_width), c.saturating_add(half_width))
             }
-            Jitter::Additive(ratio) => (c, c.saturating_add(ratio.of(c))),
-            Jitter::BetweenCeilings => (c, self.grow(current, self.multiplier).get()),
+            _ => self.rare_interval(current),
         }
     }
 
-    /// A draw is never clipped to the cap, which would give many clients the same delay (B2),
-    /// except by the kinds that are defined so.
+    /// Apart, so that the usual kinds stay small where they are inlined.
+    #[cold]
+    fn rare_interval(&self, current: NonZeroU64) -> (u64, u64) {
+        let c = current.get();
+        let width = self.jitter.ratio().map_or(0, |ratio| ratio.of(c));
+        match self.jitter {
+            Jitter::BetweenCeilings => (c, self.grow(current, self.multiplier).get()),
+            Jitter::ProportionalClipped(_) => (c.saturating_sub(width), c.saturating_add(width)),
+            _ => (c, c.saturating_add(width)), // `Additive`
+        }
+    }
+
     #[inline]
     pub(crate) fn clip(&self, delay: u64) -> u64 {
-        match self.jitter.clips() {
-            true => delay.min(self.cap.get()),
-            false => delay,
-        }
-    }
-
-    /// Where growth ends: at the cap, or past it where the draw is clipped instead.
-    #[inline]
-    pub(crate) const fn limit(&self) -> NonZeroU64 {
-        match self.jitter {
-            Jitter::ProportionalClipped(_) => NonZeroU64::MAX,
-            _ => self.cap,
-        }
+        delay.min(self.clip)
     }
 
     pub(crate) fn grown(&self, n: u32, multiplier: Ratio) -> NonZeroU64 {
@@ -186,7 +195,7 @@ impl Schedule {
     /// above 1, so that no sequence gets stuck (B1).
     #[inline]
     pub(crate) fn grow(&self, current: NonZeroU64, multiplier: Ratio) -> NonZeroU64 {
-        let limit = self.limit();
+        let limit = self.limit;
         if current >= limit {
             return limit; // where a series spends its life: no division
         }

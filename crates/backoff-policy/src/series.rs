@@ -34,7 +34,7 @@ impl Series {
     #[inline]
     fn within(self, schedule: &Schedule) -> Self {
         Self {
-            current: self.current.max(schedule.base).min(schedule.limit()),
+            current: self.current.max(schedule.base).min(schedule.limit),
         }
     }
 

@@ -75,7 +75,7 @@ proptest! {
         let delay = series.next(&other, draw);
         prop_assert!(delay <= other.longest(), "{delay:?}");
         prop_assert!(delay >= *other.bounds(0).start(), "{delay:?}");
-        let limit = Duration::from_nanos(other.limit().get());
+        let limit = Duration::from_nanos(other.limit.get());
         prop_assert!((other.base()..=limit).contains(&series.current()));
     }
 }

@@ -73,9 +73,9 @@ impl Sums {
         let (mut current, mut left) = (schedule.grown(first, schedule.multiplier), waits);
         while left > 0 {
             let (least, most) = schedule.interval(current);
+            let next = schedule.grow(current, schedule.multiplier);
             let mean = mean_clipped(least, most, schedule.clip(u64::MAX));
             let wait = [schedule.clip(least), mean, schedule.clip(most)];
-            let next = schedule.grow(current, schedule.multiplier);
             let times = if next == current { left } else { 1 };
             self.add(wait, times);
             (current, left) = (next, left.saturating_sub(times));
