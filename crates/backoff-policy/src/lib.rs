@@ -1,13 +1,42 @@
-//! How long to wait before trying again: exponential schedules with jitter, in exact integers.
+//! When to try again after a failure, and when to stop: policies, schedules and jitter, in exact
+//! integers.
 //!
 //! ```text
-//! Schedule (base, multiplier, cap, jitter)      what everybody shares
-//!    └─▶ Series ── next(&schedule, draw) ─▶ delay, delay, delay ...      one per client
+//! Policy (schedule, attempts, deadline, rule for hints)            what everybody shares
+//!    └─▶ Retry ── handle_failed(policy, failure, now, draw) ─▶ wait so long, or give up: why
+//!                                                                  one per operation
+//! Schedule (base, multiplier, cap, jitter)                         the delays alone
+//!    └─▶ Series ── next(schedule, draw) ─▶ delay, delay, delay ... one per client
 //! ```
 //!
-//! A [`Schedule`] is checked once, when it is made. A [`Series`] is eight bytes that remember
-//! where one client stands. Neither knows the time, and neither waits: you do the waiting, and you
-//! draw one random `u64` for each delay, so a test can name every delay in advance.
+//! A [`Policy`] is plain data, such as one of its [presets](Policy#presets); a [`Retry`] is where one
+//! operation stands. Neither knows the time, and neither waits: time is an argument, and so is one
+//! random `u64` for each delay, so a test can name every delay in advance.
+//!
+//! ```
+//! # use {backoff_policy::*, core::time::Duration};
+//! # fn now() -> Duration { Duration::ZERO }
+//! # fn random() -> u64 { 1 << 63 }
+//! # fn sleep(_: Duration) {}
+//! # let mut answers = [Some(503), Some(429), None].into_iter();
+//! # let mut call = || answers.next().unwrap_or(None).map_or(Ok(()), Err);
+//! let policy = &Policy::CALLS; // 5 attempts, 1 s to 30 s, full jitter
+//! let mut retry = Retry::new(now());
+//! let result = loop {
+//!     let Err(status) = call() else { break Ok(()) };
+//!     let failure = Failure::from(Class::of_http(status).unwrap_or(Class::Permanent));
+//!     match retry.handle_failed(policy, failure, now(), random()) {
+//!         Decision::Retry(wait) => sleep(wait.delay),
+//!         Decision::GiveUp(end) => break Err(end), // why, after how many attempts and how long
+//!     }
+//!     if let Some(end) = retry.handle_woken(policy, now()) {
+//!         break Err(end); // the deadline has passed meanwhile
+//!     }
+//! };
+//! assert_eq!(result, Ok(()));
+//! ```
+//!
+//! The delays alone, for a loop of your own:
 //!
 //! ```
 //! # use {backoff_policy::*, core::time::Duration};
@@ -60,6 +89,8 @@ mod ratio;
 mod retry;
 mod schedule;
 mod series;
+#[cfg(any(feature = "std", test))]
+mod smooth;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -79,5 +110,7 @@ pub use ratio::Ratio;
 pub use retry::{Decision, Failure, GiveUp, Reason, Retry, Wait};
 pub use schedule::{Schedule, ScheduleError};
 pub use series::Series;
+#[cfg(any(feature = "std", test))]
+pub use smooth::SmoothV2;
 pub use text::{ParsePolicyError, parse_duration};
 pub use total::Total;

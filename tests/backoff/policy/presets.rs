@@ -1,7 +1,8 @@
 //! Runs `vectors/presets.json`.
 
-use backoff_policy::{Class, Decision, Policy, Reason, Retry, Total};
+use backoff_policy::{Class, Decision, Policy, Reason, Retry, SmoothV2, Total};
 use conformance::draws::Draws;
+use conformance::draws::splitmix64;
 use conformance::time::ns;
 use conformance::vectors::load;
 use serde::Deserialize;
@@ -73,4 +74,30 @@ fn rule_backoff_b16_presets_give_what_is_published() {
         let total = total.map(|[least, mean, most]| Total { least, mean, most });
         assert_eq!(vector.policy().total(), total, "{}", vector.id);
     }
+}
+
+/// (B16) Polly's formula, whose values another language's floats gave: to a microsecond.
+#[test]
+fn rule_backoff_b16_pollys_formula_gives_what_is_published() {
+    let (mut delays, mut state) = (SmoothV2::new(Duration::from_secs(1)), 1);
+    for expected in [
+        958539178,
+        1412856191,
+        3217845850,
+        2176963904,
+        7776975349,
+        23237671999,
+        45191447504,
+        47406688964,
+    ] {
+        let delay = delays.next(splitmix64(&mut state));
+        assert!(
+            delay.abs_diff(ns(expected)) < Duration::from_micros(1),
+            "{delay:?} {expected}"
+        );
+    }
+    // It never stops growing, and never turns into no wait at all.
+    let mut delays = SmoothV2::new(Duration::from_nanos(1));
+    let last = (0..200).map(|_| delays.next(1 << 63)).last();
+    assert_eq!(last, Some(Duration::MAX));
 }
