@@ -123,6 +123,7 @@ fn nonsense_is_refused_and_named() {
 fn the_state_of_a_client_is_eight_bytes() {
     assert_eq!(size_of::<Series>(), 8);
     assert_eq!(size_of::<Option<Series>>(), 8);
+    assert_eq!(size_of::<Retry>(), 40);
 }
 
 #[test]
