@@ -6,7 +6,7 @@ use crate::{
     engine::Queue,
     fleet::{Behaviour, Fleet, nanos},
     server::{Capacity, Server, Service, Ticket},
-    stats::{Histogram, percentile},
+    stats::{Histogram, reached},
 };
 
 /// All clients lose the server at 0 and dial at once. While it is away it refuses them for nothing;
@@ -39,6 +39,8 @@ pub struct Outcome {
     pub clients: u32,
     /// Attempts in all, those during the outage included.
     pub attempts: u64,
+    /// Clients that gave up.
+    pub gave_up: u32,
     /// Attempts that a full queue turned away.
     pub refused: u64,
     /// How long after the end of the outage each client was back, in order, in ns.
@@ -74,10 +76,7 @@ impl Outcome {
     /// The time after the outage by which this share of all clients was back, if it was.
     #[must_use]
     pub fn recovered(&self, share: f64) -> Option<Duration> {
-        let mut instants = self.recovery.clone();
-        instants.resize(self.clients as usize, u64::MAX); // never
-        let at = percentile(&instants, share).filter(|&at| at < u64::MAX);
-        at.map(Duration::from_nanos)
+        reached(&self.recovery, self.clients, share)
     }
 }
 
@@ -113,7 +112,7 @@ impl Collapse {
         let fleet = Fleet::new(behaviour, self.clients, seed).with_timeout(self.timeout);
         let mut run = Run::new(self, fleet);
         let end = nanos(self.outage).saturating_add(nanos(self.limit));
-        while run.outcome.recovery.len() < self.clients as usize
+        while run.is_open()
             && let Some((now, event)) = run.queue.pop()
             && now <= end
         {
@@ -123,6 +122,7 @@ impl Collapse {
                 Event::Look => run.look(now),
             }
         }
+        run.outcome.gave_up = run.fleet.gave_up();
         run.outcome.work.arrivals = Duration::from_nanos(run.server.interrupted);
         run.outcome
     }
@@ -156,12 +156,19 @@ impl Run {
             outcome: Outcome {
                 clients: plan.clients,
                 attempts: 0,
+                gave_up: 0,
                 refused: 0,
                 recovery: Vec::new(),
                 work: Work::default(),
                 arrivals: Histogram::new(Duration::from_millis(100)),
             },
         }
+    }
+
+    /// Whether any client is still to come back.
+    fn is_open(&self) -> bool {
+        let back = self.outcome.recovery.len() as u32;
+        back + self.fleet.gave_up() < self.outcome.clients
     }
 
     fn arrive(&mut self, now: u64, client: u32) {
@@ -193,9 +200,10 @@ impl Run {
 
     fn fail(&mut self, now: u64, client: u32) {
         self.pending[client as usize] = 0;
-        let next = self.fleet.fail(client, now);
-        self.queue
-            .push(next.saturating_add(self.half), Event::Arrive(client));
+        if let Some(next) = self.fleet.fail(client, now) {
+            let arrives = next.saturating_add(self.half);
+            self.queue.push(arrives, Event::Arrive(client));
+        }
     }
 
     fn look(&mut self, now: u64) {

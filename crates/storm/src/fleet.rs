@@ -1,8 +1,8 @@
 //! Many clients of one kind, each with its own place in the series and its own chance.
 
-use std::{hint::black_box, time::Duration};
+use std::{hint::black_box, str::FromStr, time::Duration};
 
-use backoff_policy::{Jitter, Schedule, Series};
+use backoff_policy::{Class, Decision, Jitter, ParsePolicyError, Policy, Retry, Schedule};
 use grpc_backoff::{Action, Config, ConfigError, Connection, State};
 
 use crate::draws::Draws;
@@ -12,10 +12,10 @@ use crate::draws::Draws;
 pub enum Behaviour {
     /// Tries again as soon as it knows.
     AtOnce,
-    /// Waits as this schedule says, from the failure on.
-    Backoff(Schedule),
-    /// Does what a machine like this one says: waits from the start of the attempt on, and gives
-    /// up one in flight by its own deadline.
+    /// Does what `backoff_policy::Retry` says: waits from the failure on, or gives up.
+    Policy(Policy),
+    /// Does what a machine like this one says: waits from the start of the attempt on, and ends one
+    /// in flight by its own deadline.
     Grpc(Connection),
 }
 
@@ -31,6 +31,41 @@ impl Behaviour {
             Err(error) => Err(error),
         }
     }
+
+    /// The same with the schedule's `first`-th ceiling, counted from 0, as the first one: the
+    /// published simulations take ceiling 1. Decorrelated jitter has no ceilings, and clients
+    /// without a policy none to choose.
+    #[must_use]
+    pub fn from_ceiling(self, first: u32) -> Self {
+        let Self::Policy(policy) = self else {
+            return self;
+        };
+        let old = policy.schedule;
+        if old.jitter() == Jitter::Decorrelated {
+            return self;
+        }
+        let base = old.ceiling(first);
+        let schedule = Schedule::new(base, old.multiplier(), old.cap(), old.jitter());
+        Self::Policy(Policy {
+            schedule: schedule.unwrap_or(old), // a ceiling is a base as good as the first
+            ..policy
+        })
+    }
+}
+
+/// Reads `at-once`, `grpc` (its connections, with the values of its document), or a
+/// `backoff_policy::Policy`.
+impl FromStr for Behaviour {
+    type Err = ParsePolicyError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePolicyError> {
+        const GRPC: Result<Behaviour, ConfigError> = Behaviour::grpc(Config::GRPC);
+        match text {
+            "at-once" => Ok(Self::AtOnce),
+            "grpc" => Ok(GRPC.expect("the document's values are valid")),
+            policy => policy.parse().map(Self::Policy),
+        }
+    }
 }
 
 /// Clients numbered from 0.
@@ -43,13 +78,14 @@ pub struct Fleet {
     draws: Vec<Draws>,
     /// How long an attempt may take, where the clients do not know it themselves.
     timeout: u64,
+    gave_up: u32,
 }
 
 /// One dense array for each kind, so that a small state stays small.
 #[derive(Clone, Debug)]
 enum Clients {
     AtOnce,
-    Backoff(Schedule, Vec<Series>),
+    Policy(Policy, Vec<Retry>),
     Grpc(Vec<Connection>),
 }
 
@@ -61,8 +97,8 @@ impl Fleet {
         Self {
             clients: match behaviour {
                 Behaviour::AtOnce => Clients::AtOnce,
-                Behaviour::Backoff(schedule) => {
-                    Clients::Backoff(*schedule, vec![Series::new(schedule); count])
+                Behaviour::Policy(policy) => {
+                    Clients::Policy(*policy, vec![Retry::new(Duration::ZERO); count])
                 }
                 Behaviour::Grpc(connection) => {
                     let mut connection = connection.clone();
@@ -74,19 +110,8 @@ impl Fleet {
                 .map(|id| Draws::of(seed, id))
                 .collect(),
             timeout: u64::MAX,
+            gave_up: 0,
         }
-    }
-
-    /// Lets the first ceiling be the `first`-th of the schedule, counted from 0, as in the
-    /// published simulations. Decorrelated jitter has none, nor have gRPC's clients.
-    #[must_use]
-    pub fn starting_at(mut self, first: u32) -> Self {
-        if let Clients::Backoff(schedule, series) = &mut self.clients
-            && schedule.jitter() != Jitter::Decorrelated
-        {
-            series.fill(Series::resume(schedule, schedule.ceiling(first)));
-        }
-        self
     }
 
     /// Lets clients that have no connect deadline of their own give up an attempt after this
@@ -103,7 +128,7 @@ impl Fleet {
         let id = client as usize;
         match &self.clients {
             Clients::AtOnce => {}
-            Clients::Backoff(_, series) => _ = black_box(series[id]),
+            Clients::Policy(_, retries) => _ = black_box(retries[id]),
             Clients::Grpc(connections) => _ = black_box(connections[id].clone()),
         }
         black_box(self.draws[id]);
@@ -126,7 +151,7 @@ impl Fleet {
     pub fn start(&mut self, client: u32, now: u64) -> u64 {
         let id = client as usize;
         match &mut self.clients {
-            Clients::AtOnce | Clients::Backoff(..) => now.saturating_add(self.timeout),
+            Clients::AtOnce | Clients::Policy(..) => now.saturating_add(self.timeout),
             Clients::Grpc(connections) => {
                 let draws = &mut self.draws[id];
                 match connections[id].poll_action(Duration::from_nanos(now), || draws.next()) {
@@ -137,24 +162,36 @@ impl Fleet {
         }
     }
 
-    /// The attempt has failed; gives the instant of the next.
+    /// The attempt has failed; gives the instant of the next, or `None` where the client gives up
+    /// for good.
     #[inline]
-    pub fn fail(&mut self, client: u32, now: u64) -> u64 {
+    pub fn fail(&mut self, client: u32, now: u64) -> Option<u64> {
         let id = client as usize;
-        match &mut self.clients {
-            Clients::AtOnce => now,
-            Clients::Backoff(schedule, series) => {
-                let delay = series[id].next(schedule, self.draws[id].next());
-                now.saturating_add(nanos(delay))
+        let next = match &mut self.clients {
+            Clients::AtOnce => Some(now),
+            Clients::Policy(policy, retries) => {
+                let (now, draw) = (Duration::from_nanos(now), self.draws[id].next());
+                match retries[id].handle_failed(policy, Class::Transient.into(), now, draw) {
+                    Decision::Retry(wait) => Some(nanos(wait.at)),
+                    Decision::GiveUp(_) => None,
+                }
             }
             Clients::Grpc(connections) => {
                 let connection = &mut connections[id];
                 if let State::Connecting { attempt, .. } = connection.state() {
                     let _ = connection.handle_failed(Duration::from_nanos(now), attempt);
                 }
-                connection.poll_timeout().map_or(u64::MAX, nanos)
+                connection.poll_timeout().map(nanos)
             }
-        }
+        };
+        self.gave_up += u32::from(next.is_none());
+        next
+    }
+
+    /// How many have given up for good.
+    #[must_use]
+    pub fn gave_up(&self) -> u32 {
+        self.gave_up
     }
 }
 

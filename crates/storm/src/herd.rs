@@ -41,7 +41,9 @@ impl Herd {
             }
             if wave < self.waves {
                 let _ = fleet.start(client, now);
-                queue.push(fleet.fail(client, now), (client, wave + 1));
+                if let Some(next) = fleet.fail(client, now) {
+                    queue.push(next, (client, wave + 1));
+                }
             }
         }
         peaks.iter().map(Peak::most).collect()

@@ -13,20 +13,17 @@
 //! ones everywhere. [`over_seeds`] runs many.
 //!
 //! ```
-//! use std::time::Duration;
-//! use backoff_policy::{Jitter, Ratio, Schedule};
 //! use storm::{collision::Collision, fleet::Behaviour};
 //!
-//! let ms = Duration::from_millis;
-//! let doubling = |jitter| Schedule::new(ms(10), Ratio::new(2, 1), ms(1_000), jitter);
-//!
-//! let storm = Collision::PUBLISHED.run(&Behaviour::Backoff(doubling(Jitter::None)?), 1);
+//! let unspread: Behaviour = "base=10ms,cap=1s,jitter=none".parse()?;
+//! let storm = Collision::PUBLISHED.run(&unspread.from_ceiling(1), 1);
 //! assert_eq!((storm.attempts, storm.drained.len()), (20_500, 0)); // 200 s, and nobody got through
 //!
-//! let calm = Collision::PUBLISHED.run(&Behaviour::Backoff(doubling(Jitter::Full)?), 1);
+//! let spread: Behaviour = "base=10ms,cap=1s,jitter=full".parse()?;
+//! let calm = Collision::PUBLISHED.run(&spread.from_ceiling(1), 1);
 //! assert_eq!(calm.drained.len(), 100);
 //! assert!(calm.attempts < 600);
-//! # Ok::<(), backoff_policy::ScheduleError>(())
+//! # Ok::<(), backoff_policy::ParsePolicyError>(())
 //! ```
 
 pub mod collapse;

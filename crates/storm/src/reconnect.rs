@@ -5,17 +5,20 @@ use std::time::Duration;
 use crate::{
     engine::Queue,
     fleet::{Behaviour, Fleet, nanos},
-    stats::{Histogram, percentile},
+    stats::{Histogram, reached},
 };
 
-/// All clients dial at 0, which fails; each attempt fails at once until the outage is over, and
-/// succeeds from then on.
+/// All clients dial at 0, which fails; each attempt fails after a round trip until the outage is
+/// over, and succeeds from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reconnect {
     /// How many there are.
     pub clients: u32,
     /// How long the server is away.
     pub outage: Duration,
+    /// How long an attempt takes to fail; at least 1 ms for clients that try again at once, who
+    /// would stop time.
+    pub round_trip: Duration,
     /// The width of the bins in which attempts are counted.
     pub bin: Duration,
 }
@@ -23,8 +26,12 @@ pub struct Reconnect {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
+    /// How many clients there were.
+    pub clients: u32,
     /// Attempts in all, the first ones included.
     pub attempts: u64,
+    /// Clients that gave up.
+    pub gave_up: u32,
     /// How long after the end of the outage each client was back, in order, in ns.
     pub recovery: Vec<u64>,
     /// Attempts over time, but for the first ones.
@@ -38,18 +45,19 @@ impl Outcome {
         self.arrivals.bins().iter().copied().max().unwrap_or(0)
     }
 
-    /// The time after the outage by which this share of the clients was back; `None` of no clients.
+    /// The time after the outage by which this share of all clients was back, if it was.
     #[must_use]
     pub fn recovered(&self, share: f64) -> Option<Duration> {
-        percentile(&self.recovery, share).map(Duration::from_nanos)
+        reached(&self.recovery, self.clients, share)
     }
 }
 
 impl Reconnect {
-    /// 10,000 clients, 60 s, 100 ms.
+    /// 10,000 clients, 60 s, attempts that fail in no time, bins of 100 ms.
     pub const PUBLISHED: Self = Self {
         clients: 10_000,
         outage: Duration::from_secs(60),
+        round_trip: Duration::ZERO,
         bin: Duration::from_millis(100),
     };
 
@@ -60,7 +68,13 @@ impl Reconnect {
         let mut queue = Queue::new();
         (0..self.clients).for_each(|client| queue.push(0, client));
         let back = nanos(self.outage);
+        let round_trip = nanos(match behaviour {
+            Behaviour::AtOnce => self.round_trip.max(Duration::from_millis(1)),
+            _ => self.round_trip,
+        });
         let mut outcome = Outcome {
+            clients: self.clients,
+            gave_up: 0,
             attempts: 0,
             recovery: Vec::with_capacity(self.clients as usize),
             arrivals: Histogram::new(self.bin),
@@ -75,8 +89,11 @@ impl Reconnect {
                 continue;
             }
             let _ = fleet.start(client, now);
-            queue.push(fleet.fail(client, now), client);
+            if let Some(next) = fleet.fail(client, now + round_trip) {
+                queue.push(next, client);
+            }
         }
+        outcome.gave_up = fleet.gave_up();
         outcome
     }
 }

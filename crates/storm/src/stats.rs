@@ -84,11 +84,13 @@ impl Histogram {
     }
 }
 
-/// The value that this share of the sorted values does not exceed; `None` of nothing.
+/// When this share of `all` had got there, where `sorted` has the instants, in ns, of those that
+/// did.
 #[must_use]
-pub fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+pub fn reached(sorted: &[u64], all: u32, share: f64) -> Option<Duration> {
+    let rank = (share * f64::from(all)).ceil() as usize;
+    let at = sorted.get(rank.max(1) - 1);
+    at.map(|&at| Duration::from_nanos(at))
 }
 
 /// The mean; 0 of nothing.
@@ -112,12 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_ranks() {
-        let values: Vec<_> = (1..=200).collect();
-        assert_eq!(percentile(&values, 0.5), Some(100));
-        assert_eq!(percentile(&values, 0.99), Some(198));
-        assert_eq!(percentile(&values, 1.0), Some(200));
-        assert_eq!(percentile(&values, 0.0), Some(1));
-        assert_eq!(percentile(&[], 0.5), None);
+    fn a_share_is_reached_by_its_last_member() {
+        let instants: Vec<_> = (1..=180).collect();
+        let ns = |at| Some(Duration::from_nanos(at));
+        assert_eq!(reached(&instants, 200, 0.0), ns(1));
+        assert_eq!(reached(&instants, 200, 0.5), ns(100));
+        assert_eq!(reached(&instants, 200, 0.9), ns(180));
+        assert_eq!(reached(&instants, 200, 0.901), None);
+        assert_eq!(reached(&[], 0, 0.5), None);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use backoff_policy::{Jitter, Ratio, Schedule};
 use grpc_backoff::Config;
 use storm::{
     Capacity,
@@ -15,21 +14,20 @@ const PLAN: Collapse = Collapse {
     ..Collapse::EXAMPLE
 };
 
-fn backoff(multiplier: Ratio, cap: Duration, jitter: Jitter) -> Behaviour {
-    let schedule = Schedule::new(Duration::from_secs(1), multiplier, cap, jitter);
-    Behaviour::Backoff(schedule.expect("valid"))
+fn policy(text: &str) -> Behaviour {
+    text.parse().expect("valid")
 }
 
-fn growing(jitter: Jitter) -> Behaviour {
-    backoff(Ratio::new(8, 5), Duration::from_secs(120), jitter)
+fn growing(jitter: &str) -> Behaviour {
+    policy(&format!("base=1s,multiplier=1.6,cap=120s,jitter={jitter}"))
 }
 
 fn every_second() -> Behaviour {
-    backoff(Ratio::new(1, 1), Duration::from_secs(1), Jitter::None)
+    policy("base=1s,cap=1s,jitter=none")
 }
 
 fn grpc() -> Behaviour {
-    Behaviour::grpc(Config::GRPC).expect("valid")
+    policy("grpc")
 }
 
 fn is_back(outcome: &Outcome) -> bool {
@@ -44,7 +42,7 @@ fn late(outcome: &Outcome) -> usize {
 
 #[test]
 fn who_tries_again_at_once_keeps_the_server_down() {
-    let outcome = PLAN.run(&Behaviour::AtOnce, 1);
+    let outcome = PLAN.run(&policy("at-once"), 1);
     assert!(outcome.recovery.len() < 50, "{}", outcome.recovery.len());
     assert_eq!(late(&outcome), 0);
     let work = outcome.work;
@@ -74,10 +72,10 @@ fn who_tries_again_every_second_keeps_the_server_busy_for_nothing() {
 #[test]
 fn who_backs_off_lets_the_server_recover_from_every_outage() {
     let patient = [
-        ("exponential", growing(Jitter::None)),
-        ("full", growing(Jitter::Full)),
-        ("equal", growing(Jitter::Equal)),
-        ("decorrelated", growing(Jitter::Decorrelated)),
+        ("exponential", growing("none")),
+        ("full", growing("full")),
+        ("equal", growing("equal")),
+        ("decorrelated", growing("decorrelated")),
         ("gRPC", grpc()),
     ];
     for outage in [0, 30] {
@@ -129,7 +127,7 @@ fn a_server_with_room_for_everybody_recovers_from_anybody() {
         arrival: Duration::ZERO,
     };
     let plan = Collapse { server, ..PLAN };
-    for behaviour in [Behaviour::AtOnce, every_second(), grpc()] {
+    for behaviour in [policy("at-once"), every_second(), grpc()] {
         let outcome = plan.run(&behaviour, 1);
         assert!(is_back(&outcome), "{behaviour:?}");
         assert_eq!(
@@ -156,7 +154,7 @@ fn a_lone_client_is_served_in_the_time_of_a_round_trip_and_a_service() {
         server,
         ..PLAN
     };
-    let outcome = plan.run(&Behaviour::AtOnce, 1);
+    let outcome = plan.run(&policy("at-once"), 1);
     // It arrives at 10, 30, 50, 70, 90 and 110 ms; only the last finds the server, which takes
     // 1 ms for the arrival and 10 x 5 ms (it fills the queue of one) for the service.
     assert_eq!(outcome.attempts, 6);

@@ -3,21 +3,22 @@
 
 use std::time::Duration;
 
-use backoff_policy::{Jitter, Ratio, Schedule};
-use grpc_backoff::Config;
 use storm::{
     collision::Collision, fleet::Behaviour, herd::Herd, occ::Occ, over_seeds, reconnect::Reconnect,
     stats::mean,
 };
 
-const DOUBLE: Ratio = Ratio::new(2, 1);
-/// gRPC's growth and spread.
-const GRPC: (Ratio, Ratio) = (Ratio::new(8, 5), Ratio::new(1, 5));
+/// A policy, with this kind of jitter.
+fn policy(text: &str, jitter: &str) -> Behaviour {
+    format!("{text},jitter={jitter}").parse().expect("valid")
+}
 
-fn backoff(base_ms: u64, multiplier: Ratio, cap_ms: u64, jitter: Jitter) -> Behaviour {
-    let ms = Duration::from_millis;
-    let schedule = Schedule::new(ms(base_ms), multiplier, ms(cap_ms), jitter);
-    Behaviour::Backoff(schedule.expect("valid"))
+fn collision(jitter: &str) -> Behaviour {
+    policy("base=10ms,cap=1s", jitter).from_ceiling(1)
+}
+
+fn dialling(jitter: &str) -> Behaviour {
+    policy("base=1s,multiplier=1.6,cap=120s", jitter)
 }
 
 #[track_caller]
@@ -30,7 +31,7 @@ fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
 
 #[test]
 fn without_jitter_clients_collide_for_ever() {
-    let behaviour = backoff(10, DOUBLE, 1_000, Jitter::None);
+    let behaviour = collision("none");
     for seed in 0..3 {
         let outcome = Collision::PUBLISHED.run(&behaviour, seed);
         // At 0, 20, 60, 140, 300, 620 and 1,260 ms, then 198 times in the other 198,740 ms.
@@ -44,26 +45,26 @@ fn without_jitter_clients_collide_for_ever() {
 fn with_jitter_clients_drain_in_the_published_time() {
     // Jitter, mean time in ms and its tolerance, mean attempts.
     let cases = [
-        (Jitter::Full, 914.0, 20.0, 524.5),
-        (Jitter::Equal, 1_149.0, 25.0, 527.5),
-        (Jitter::Decorrelated, 722.0, 20.0, 527.0),
+        ("full", 914.0, 20.0, 524.5),
+        ("equal", 1_149.0, 25.0, 527.5),
+        ("decorrelated", 722.0, 20.0, 527.0),
     ];
     for (jitter, time, tolerance, attempts) in cases {
-        let behaviour = backoff(10, DOUBLE, 1_000, jitter);
+        let behaviour = collision(jitter);
         let outcomes = over_seeds(0..1_000, |seed| Collision::PUBLISHED.run(&behaviour, seed));
         let last = outcomes.iter().map(|outcome| {
-            assert_eq!(outcome.drained.len(), 100, "{jitter:?}");
+            assert_eq!(outcome.drained.len(), 100, "{jitter}");
             outcome.drained[99]
         });
         let last: Vec<_> = last.collect();
         assert!(
             last.iter().all(|&at| at < Duration::from_secs(3)),
-            "{jitter:?}"
+            "{jitter}"
         );
         let ms = mean(last.iter().map(|at| at.as_secs_f64() * 1e3));
-        assert_near(&format!("{jitter:?}, ms"), ms, time, tolerance);
+        assert_near(&format!("{jitter}, ms"), ms, time, tolerance);
         let mean = mean(outcomes.iter().map(|outcome| outcome.attempts as f64));
-        assert_near(&format!("{jitter:?}, attempts"), mean, attempts, 1.5);
+        assert_near(&format!("{jitter}, attempts"), mean, attempts, 1.5);
     }
 }
 
@@ -113,13 +114,13 @@ const OCC: [(u32, [(f64, f64); 5]); 4] = [
 ];
 
 fn occ_behaviours() -> [Behaviour; 5] {
-    let with = |jitter| backoff(5, DOUBLE, 2_000, jitter);
+    let with = |jitter| policy("base=5ms,cap=2s", jitter).from_ceiling(1);
     [
         Behaviour::AtOnce,
-        with(Jitter::None),
-        with(Jitter::Full),
-        with(Jitter::Equal),
-        with(Jitter::Decorrelated),
+        with("none"),
+        with("full"),
+        with("equal"),
+        with("decorrelated"),
     ]
 }
 
@@ -178,21 +179,18 @@ fn the_work_of_optimistic_writers_grows_slower_than_the_square() {
 #[test]
 fn a_herd_comes_back_as_close_together_as_published() {
     let cases = [
-        (Jitter::None, [500.0; 6]),
-        (Jitter::Equal, [118.3, 63.9, 36.6, 22.1, 14.1, 9.5]),
-        (Jitter::Full, [66.1, 37.0, 22.3, 14.2, 9.5, 6.9]),
-        (
-            Jitter::Proportional(GRPC.1),
-            [143.7, 77.3, 43.3, 25.9, 16.2, 10.8],
-        ),
+        ("none", [500.0; 6]),
+        ("equal", [118.3, 63.9, 36.6, 22.1, 14.1, 9.5]),
+        ("full", [66.1, 37.0, 22.3, 14.2, 9.5, 6.9]),
+        ("proportional:1/5", [143.7, 77.3, 43.3, 25.9, 16.2, 10.8]),
     ];
     for (jitter, expected) in cases {
-        let behaviour = backoff(1_000, DOUBLE, 32_000, jitter);
+        let behaviour = policy("base=1s,cap=32s", jitter);
         let runs = over_seeds(0..300, |seed| Herd::PUBLISHED.run(&behaviour, seed));
         for (wave, expected) in expected.into_iter().enumerate() {
             let most = mean(runs.iter().map(|peaks| peaks[wave] as f64));
             assert_near(
-                &format!("{jitter:?}, wave {wave}"),
+                &format!("{jitter}, wave {wave}"),
                 most,
                 expected,
                 0.025 * expected,
@@ -205,16 +203,16 @@ fn a_herd_comes_back_as_close_together_as_published() {
 #[test]
 fn a_server_that_was_away_is_dialled_as_published() {
     let cases = [
-        (Jitter::None, 10_000.0, Some(9.9), Some(9.9)),
-        (Jitter::Proportional(GRPC.1), 2_555.0, Some(9.9), Some(18.6)),
-        (Jitter::Equal, 2_053.0, None, None),
-        (Jitter::Full, 1_716.0, Some(17.8), Some(94.4)),
-        (Jitter::Decorrelated, 650.0, Some(12.3), Some(74.3)),
+        ("none", 10_000.0, Some(9.9), Some(9.9)),
+        ("proportional:1/5", 2_555.0, Some(9.9), Some(18.6)),
+        ("equal", 2_053.0, None, None),
+        ("full", 1_716.0, Some(17.8), Some(94.4)),
+        ("decorrelated", 650.0, Some(12.3), Some(74.3)),
     ];
     for (jitter, peak, p50, p99) in cases {
-        let behaviour = backoff(1_000, GRPC.0, 120_000, jitter);
+        let behaviour = dialling(jitter);
         let runs = over_seeds(0..20, |seed| Reconnect::PUBLISHED.run(&behaviour, seed));
-        let name = format!("{jitter:?}");
+        let name = jitter.to_owned();
         let most = mean(runs.iter().map(|run| run.peak() as f64));
         assert_near(&name, most, peak, 0.025 * peak);
         for (share, expected) in [(0.5, p50), (0.99, p99)] {
@@ -232,8 +230,8 @@ fn a_server_that_was_away_is_dialled_as_published() {
 /// Attempts that fail at once are where gRPC's machine waits exactly as its schedule says.
 #[test]
 fn the_machine_of_grpc_and_its_schedule_make_the_same_storm() {
-    let schedule = backoff(1_000, GRPC.0, 120_000, Jitter::Proportional(GRPC.1));
-    let machine = Behaviour::grpc(Config::GRPC).expect("valid");
+    let schedule = dialling("proportional:1/5");
+    let machine = "grpc".parse().expect("valid");
     for seed in 0..3 {
         let [a, b] = [&schedule, &machine].map(|kind| Reconnect::PUBLISHED.run(kind, seed));
         assert_eq!(a, b);
@@ -242,7 +240,7 @@ fn the_machine_of_grpc_and_its_schedule_make_the_same_storm() {
 
 #[test]
 fn an_outcome_depends_on_the_seed_and_not_on_the_threads() {
-    let behaviour = backoff(10, DOUBLE, 1_000, Jitter::Full);
+    let behaviour = collision("full");
     let run = |seed| Collision::PUBLISHED.run(&behaviour, seed);
     let one_by_one: Vec<_> = (0..40).map(run).collect();
     for threads in [1, 2, 5] {
@@ -251,4 +249,23 @@ fn an_outcome_depends_on_the_seed_and_not_on_the_threads() {
         assert_eq!(outcomes, one_by_one, "{threads} threads");
     }
     assert!(one_by_one.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+/// Five attempts take 15 s at most, and then nobody is left to see the server come back.
+#[test]
+fn clients_that_give_up_are_counted_and_stay_away() {
+    let calls: Behaviour = "calls".parse().expect("a preset");
+    let outcome = Reconnect::PUBLISHED.run(&calls, 1);
+    assert_eq!((outcome.gave_up, outcome.recovery.len()), (10_000, 0));
+    assert_eq!(outcome.attempts, 50_000);
+    assert_eq!(outcome.recovered(0.5), None);
+
+    let outage = Duration::from_secs(5);
+    let outcome = Reconnect {
+        outage,
+        ..Reconnect::PUBLISHED
+    }
+    .run(&calls, 1);
+    assert_eq!(outcome.gave_up as usize + outcome.recovery.len(), 10_000);
+    assert!((1..5_000).contains(&outcome.gave_up), "{}", outcome.gave_up);
 }
