@@ -1,0 +1,193 @@
+use std::time::Duration;
+
+use anyhow::ensure;
+use backoff_policy::parse_duration;
+use storm::{
+    Capacity,
+    collapse::{Collapse, Outcome},
+};
+
+use super::{
+    flags::{Clients, Named, Seeds, Usual},
+    output::Output,
+    plot::{arrivals, bins},
+    report::{Cell, Chart, Logarithmic, Report, Table},
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    who: Clients,
+    /// How many clients there are
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    clients: u32,
+    /// How long the server is away
+    #[arg(long, default_value = "30s", value_parser = parse_duration)]
+    outage: Duration,
+    /// How long after that to go on at most
+    #[arg(long, default_value = "5m", value_parser = parse_duration)]
+    limit: Duration,
+    /// The way to the server and back
+    #[arg(long, default_value = "20ms", value_parser = parse_duration)]
+    round_trip: Duration,
+    /// How long an attempt may take; clients of `grpc` have a deadline of their own
+    #[arg(long, default_value = "5s", value_parser = parse_duration)]
+    timeout: Duration,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    seeds: Seeds,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+struct Server {
+    /// Connections that it accepts per second while nobody waits; most of the work is TLS
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rate: u32,
+    /// How many may wait
+    #[arg(long, default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..))]
+    queue: u32,
+    /// How many times as long each takes when the queue is full
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    slowdown: u32,
+    /// What an attempt takes from it by arriving, even if it is refused
+    #[arg(long, default_value = "20us", value_parser = parse_duration)]
+    arrival: Duration,
+}
+
+const USUAL: Usual = Usual {
+    base: "1s",
+    cap: "120s",
+    multiplier: "8/5",
+    kinds: &[
+        "at-once",
+        "constant",
+        "none",
+        "full",
+        "equal",
+        "decorrelated",
+        "grpc",
+    ],
+};
+
+impl Args {
+    pub(crate) fn report(&self) -> anyhow::Result<Report> {
+        for (name, span) in [("round-trip", self.round_trip), ("timeout", self.timeout)] {
+            ensure!(!span.is_zero(), "--{name} 0s: an attempt takes time");
+        }
+        let kinds = self.who.named(&USUAL)?;
+        let plan = Collapse {
+            clients: self.clients,
+            outage: self.outage,
+            limit: self.limit,
+            round_trip: self.round_trip,
+            timeout: self.timeout,
+            server: Capacity {
+                rate: self.server.rate,
+                queue: self.server.queue,
+                slowdown: self.server.slowdown,
+                arrival: self.server.arrival,
+            },
+        };
+        let outcomes = self
+            .seeds
+            .run(&kinds, |behaviour, seed| plan.run(behaviour, seed))?;
+        Ok(Report {
+            simulation: "collapse",
+            title: format!(
+                "{} clients lose their server, which is back after {:?} and accepts {} a second. At most {:?}; runs: {}.",
+                self.clients, self.outage, self.server.rate, self.limit, self.seeds.seeds
+            ),
+            given: vec![
+                ("clients", Cell::count(self.clients)),
+                ("outage_ms", Cell::span(self.outage)),
+                ("limit_ms", Cell::span(self.limit)),
+                ("timeout_ms", Cell::span(self.timeout)),
+                ("rate", Cell::count(self.server.rate)),
+                ("queue", Cell::count(self.server.queue)),
+                ("seed", Cell::count(self.seeds.seed)),
+                ("seeds", Cell::count(self.seeds.seeds)),
+            ],
+            events: outcomes
+                .iter()
+                .flatten()
+                .map(|outcome| outcome.attempts)
+                .sum(),
+            table: table(&kinds, &outcomes),
+            notes: Vec::new(),
+            charts: self.charts(&kinds, &outcomes),
+        })
+    }
+
+    /// Of the first run of each.
+    fn charts(&self, kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Vec<Chart> {
+        let first = || {
+            kinds
+                .iter()
+                .zip(outcomes)
+                .map(|(kind, runs)| (&kind.name, &runs[0]))
+        };
+        // Who never recovers shows that as well by somewhat more than the time of the others.
+        let last = first().filter_map(|(_, run)| run.recovery.last()).max();
+        let end = last.map_or(0.0, |&last| last as f64 / 1e9) * 1.1;
+        let back = first().map(|(name, run)| arrivals(name, &run.recovery, end));
+        let until = end + self.outage.as_secs_f64();
+        let dialled = first().map(|(name, run)| {
+            let mut line = bins(name, &run.arrivals);
+            line.points.retain(|&(at, _)| at <= until);
+            line
+        });
+        vec![
+            Chart {
+                title: "Clients that are back".into(),
+                x: "s since the server came back",
+                y: "clients",
+                logarithmic: Logarithmic::Neither,
+                lines: back.collect(),
+            },
+            Chart {
+                title: "Attempts within 100 ms".into(),
+                x: "s since the server went",
+                y: "attempts",
+                logarithmic: Logarithmic::Y,
+                lines: dialled.collect(),
+            },
+        ]
+    }
+}
+
+fn table(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Table {
+    let row = |(kind, runs): (&Named, &Vec<Outcome>)| {
+        let back = |share| Cell::mean_span(runs.iter().map(|run| run.recovered(share)));
+        let mean = |value: fn(&Outcome) -> f64| Cell::mean(runs.iter().map(value));
+        let wasted = runs.iter().map(|run| run.work.wasted() * 100.0);
+        vec![
+            Cell::Text(kind.name.clone()),
+            mean(|run| run.recovery.len() as f64),
+            back(0.5),
+            back(0.99),
+            back(1.0),
+            mean(|run| run.attempts as f64),
+            mean(|run| run.refused as f64),
+            mean(|run| f64::from(run.gave_up)),
+            Cell::Percent(storm::stats::mean(wasted)),
+        ]
+    };
+    Table {
+        columns: vec![
+            ("policy", "policy"),
+            ("back", "back"),
+            ("back_p50_ms", "half are back"),
+            ("back_p99_ms", "99 %"),
+            ("back_all_ms", "all"),
+            ("attempts", "attempts"),
+            ("refused", "refused"),
+            ("gave_up", "gave up"),
+            ("wasted_percent", "work wasted"),
+        ],
+        rows: kinds.iter().zip(outcomes).map(row).collect(),
+    }
+}

@@ -1,0 +1,113 @@
+use std::time::Duration;
+
+use backoff_policy::parse_duration;
+use storm::{herd::Herd, stats::mean};
+
+use super::{
+    flags::{Clients, Named, Seeds, Usual},
+    output::Output,
+    report::{Cell, Chart, Line, Logarithmic, Report, Table},
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    who: Clients,
+    /// How many clients there are
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    clients: u32,
+    /// How many times each comes back
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=WAVES.len() as i64))]
+    waves: u32,
+    /// The window that slides over the arrivals
+    #[arg(long, default_value = "100ms", value_parser = parse_duration)]
+    window: Duration,
+    #[command(flatten)]
+    seeds: Seeds,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+pub(crate) const USUAL: Usual = Usual {
+    base: "1s",
+    cap: "60s",
+    multiplier: "2",
+    kinds: &["none", "proportional:1/5", "equal", "full", "decorrelated"],
+};
+
+/// Names of the columns.
+const WAVES: [(&str, &str); 12] = [
+    ("wave_1", "1st"),
+    ("wave_2", "2nd"),
+    ("wave_3", "3rd"),
+    ("wave_4", "4th"),
+    ("wave_5", "5th"),
+    ("wave_6", "6th"),
+    ("wave_7", "7th"),
+    ("wave_8", "8th"),
+    ("wave_9", "9th"),
+    ("wave_10", "10th"),
+    ("wave_11", "11th"),
+    ("wave_12", "12th"),
+];
+
+impl Args {
+    pub(crate) fn report(&self) -> anyhow::Result<Report> {
+        let kinds = self.who.named(&USUAL)?;
+        let plan = Herd {
+            clients: self.clients,
+            waves: self.waves,
+            window: self.window,
+        };
+        let peaks = self
+            .seeds
+            .run(&kinds, |behaviour, seed| plan.run(behaviour, seed))?;
+        let peaks: Vec<_> = peaks.iter().map(|runs| means(runs)).collect();
+        let row = |(kind, peaks): (&Named, &Vec<f64>)| {
+            let name = Cell::Text(kind.name.clone());
+            [name]
+                .into_iter()
+                .chain(peaks.iter().map(|&peak| Cell::Number(peak)))
+                .collect()
+        };
+        let line = |(kind, peaks): (&Named, &Vec<f64>)| Line {
+            name: kind.name.clone(),
+            points: (1..).map(f64::from).zip(peaks.iter().copied()).collect(),
+        };
+        let waves = WAVES.into_iter().take(self.waves as usize);
+        Ok(Report {
+            simulation: "herd",
+            title: format!(
+                "{} clients fail together again and again. The most that come back within {:?}, by retry; runs: {}.",
+                self.clients, self.window, self.seeds.seeds
+            ),
+            given: vec![
+                ("clients", Cell::count(self.clients)),
+                ("window_ms", Cell::span(self.window)),
+                ("seed", Cell::count(self.seeds.seed)),
+                ("seeds", Cell::count(self.seeds.seeds)),
+            ],
+            events: 0,
+            table: Table {
+                columns: [("policy", "policy")].into_iter().chain(waves).collect(),
+                rows: kinds.iter().zip(&peaks).map(row).collect(),
+            },
+            notes: Vec::new(),
+            charts: vec![Chart {
+                title: format!("Most arrivals within {:?}", self.window),
+                x: "retry",
+                y: "clients",
+                logarithmic: Logarithmic::Y,
+                lines: kinds.iter().zip(&peaks).map(line).collect(),
+            }],
+        })
+    }
+}
+
+/// The mean peak of each wave.
+pub(crate) fn means(runs: &[Vec<usize>]) -> Vec<f64> {
+    let waves = runs.first().map_or(0, Vec::len);
+    (0..waves)
+        .map(|wave| mean(runs.iter().map(|run| run[wave] as f64)))
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! Flags in, reports out.
+
+use std::{io::Write, process::ExitCode, time::Instant};
+
+use clap::{Parser, Subcommand};
+
+mod collapse;
+mod collision;
+mod explain;
+mod flags;
+mod herd;
+mod occ;
+mod output;
+mod page;
+mod plot;
+mod reconnect;
+mod report;
+
+use output::Output;
+use report::Report;
+
+/// What fleets of clients do to a server, and what a backoff policy changes about it.
+///
+/// Every simulation compares policies in virtual time: the same seed gives the same result
+/// everywhere. It prints a table; plots and files on demand.
+#[derive(Debug, Parser)]
+#[command(name = "storm", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Clients that share a channel: two at once destroy each other's attempt
+    Collision(collision::Args),
+    /// Clients that write one row, each if nobody wrote since it read (optimistic concurrency)
+    Occ(occ::Args),
+    /// Clients that fail together: how close together they come back
+    Herd(herd::Args),
+    /// A server is away, and its clients dial until it is back
+    Reconnect(reconnect::Args),
+    /// A server of limited capacity comes back, and may never recover from its clients
+    Collapse(collapse::Args),
+    /// What a policy does: its waits, what they take together, what is risky in it
+    Explain(explain::Args),
+}
+
+impl Command {
+    fn report(&self) -> anyhow::Result<Report> {
+        match self {
+            Self::Collision(args) => args.report(),
+            Self::Occ(args) => args.report(),
+            Self::Herd(args) => args.report(),
+            Self::Reconnect(args) => args.report(),
+            Self::Collapse(args) => args.report(),
+            Self::Explain(args) => args.report(),
+        }
+    }
+
+    fn output(&self) -> &Output {
+        match self {
+            Self::Collision(args) => &args.output,
+            Self::Occ(args) => &args.output,
+            Self::Herd(args) => &args.output,
+            Self::Reconnect(args) => &args.output,
+            Self::Collapse(args) => &args.output,
+            Self::Explain(args) => &args.output,
+        }
+    }
+}
+
+/// Runs the program.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    #[expect(clippy::disallowed_methods, reason = "says how long it took")]
+    let start = Instant::now();
+    let done = cli.command.report().and_then(|report| {
+        cli.command.output().write(&report)?;
+        Ok(report.events)
+    });
+    match done {
+        Ok(events) => {
+            let seconds = start.elapsed().as_secs_f64();
+            if events > 0 {
+                let each = seconds * 1e9 / events as f64;
+                _ = writeln!(
+                    std::io::stderr(),
+                    "{events} attempts in {seconds:.2} s, {each:.0} ns each"
+                );
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            _ = writeln!(std::io::stderr(), "storm: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_make_sense() {
+        Cli::command().debug_assert();
+    }
+}

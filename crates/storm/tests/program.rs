@@ -1,0 +1,176 @@
+//! The program as a user has it.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+fn storm(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_storm"));
+    command
+        .args(arguments.split(' '))
+        .output()
+        .expect("it runs")
+}
+
+#[track_caller]
+fn printed(arguments: &str) -> String {
+    let output = storm(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "storm {arguments}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// What it says when it refuses.
+#[track_caller]
+fn refused(arguments: &str) -> String {
+    let output = storm(arguments);
+    assert!(!output.status.success(), "storm {arguments}");
+    assert!(output.stdout.is_empty(), "storm {arguments}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn collisions_without_jitter_as_json() {
+    let text =
+        printed("collision --clients 100 --base 10ms --cap 1s --jitter none --window 200s --json");
+    for part in ["\"attempts\":20500", "\"drained\":0", "\"drain_ms\":null"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(value["results"][0]["policy"], "none");
+    assert_eq!(value["window_ms"], 200_000);
+}
+
+#[test]
+fn every_simulation_answers_in_every_form() {
+    let folder = std::env::temp_dir().join(format!("storm-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let path = |name: &str| -> PathBuf { folder.join(name) };
+    for simulation in [
+        "collision --seeds 3",
+        "occ --clients 10,20 --seeds 2",
+        "herd --clients 50 --waves 3",
+        "reconnect --clients 1000 --outage 10m",
+        "collapse --clients 200 --rate 20 --queue 100 --outage 5s --limit 20s",
+        "explain calls --clients 100",
+    ] {
+        let [csv, svg, html] = ["t.csv", "t.svg", "t.html"].map(path);
+        let files = format!(
+            "{simulation} --csv {} --svg {} --html {}",
+            csv.display(),
+            svg.display(),
+            html.display()
+        );
+        let table = printed(&files);
+        let [csv, svg, html] =
+            [csv, svg, html].map(|path| fs::read_to_string(path).expect("written"));
+        assert!(
+            svg.starts_with("<svg") && svg.contains("polyline"),
+            "{simulation}"
+        );
+        assert!(html.contains(&svg) && html.contains("<td>"), "{simulation}");
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(&format!("{simulation} --json"))).expect("JSON");
+        let results = json["results"].as_array().expect("rows");
+        assert_eq!(csv.lines().count(), results.len() + 1, "{simulation}");
+        assert!(
+            table.lines().count() > results.len() + 2,
+            "{simulation}: {table}"
+        );
+        assert_eq!(table, printed(simulation), "twice the same");
+    }
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_policy_is_a_preset_or_fields_or_one_of_the_machines() {
+    let text = printed(
+        "reconnect --clients 100 --policy gcloud --policy base=1s,cap=60s,jitter=equal --policy grpc --json",
+    );
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let names: Vec<_> = value["results"].as_array().expect("rows").iter().collect();
+    let names: Vec<_> = names
+        .iter()
+        .map(|row| row["policy"].as_str().expect("text"))
+        .collect();
+    assert_eq!(names, ["gcloud", "base=1s,cap=60s,jitter=equal", "grpc"]);
+}
+
+#[test]
+fn explain_says_what_a_policy_does() {
+    let text = printed("explain webhooks");
+    for part in [
+        "base=10s",
+        "80.0 s",
+        "75s on average",
+        "150s at most",
+        "wait 10 would be the first at it, and there are 4",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text =
+        printed("explain base=1s,cap=8s,jitter=none,first=immediate,attempts=5 --clients 40");
+    assert!(
+        text.contains("no jitter: clients that fail together return together"),
+        "{text}"
+    );
+    let together = text.lines().filter(|line| line.ends_with(" 40"));
+    assert_eq!(
+        together.count(),
+        4,
+        "all 40 return at once, four times: {text}"
+    );
+    let text = printed("explain attempts=1");
+    assert!(text.contains("0ns at most"), "{text}");
+}
+
+#[test]
+fn what_is_refused_is_named_with_the_rule() {
+    let cases = [
+        ("collision --base 0s", "the base is zero (B1)"),
+        (
+            "collision --base 2s",
+            "the cap 1s is below the base 2s (B1)",
+        ),
+        (
+            "collision --multiplier 1/2",
+            "the multiplier 1/2 is not 1 or more (B1)",
+        ),
+        (
+            "collision --base 10",
+            "\"10\" where a policy has a span such as 250ms",
+        ),
+        (
+            "collision --jitter some",
+            "\"some\" where a policy has a kind of jitter (B18)",
+        ),
+        (
+            "herd --policy none",
+            "\"none\" where a policy has the name of a preset (B18)",
+        ),
+        ("herd --policy calls --jitter full", "cannot be used with"),
+        ("herd --clients 0", "0 is not in 1.."),
+        ("herd --waves 13", "13 is not in 1..=12"),
+        ("collision --seeds 0", "0 is not in 1.."),
+        (
+            "collision --seed 18446744073709551615",
+            "the seed 18446744073709551615 is too large",
+        ),
+        ("reconnect --bin 0s", "--bin 0s: a bin of no width"),
+        (
+            "collapse --timeout 0s",
+            "--timeout 0s: an attempt takes time",
+        ),
+        ("explain at-once", "it never waits"),
+        (
+            "collision --svg /no/such/folder/a.svg",
+            "/no/such/folder/a.svg",
+        ),
+    ];
+    for (arguments, part) in cases {
+        let errors = refused(arguments);
+        assert!(errors.contains(part), "storm {arguments}: {errors}");
+    }
+}
