@@ -11,7 +11,7 @@ use super::{
     flags::{Clients, Named, Seeds, Usual},
     output::Output,
     plot::{arrivals, bins},
-    report::{Cell, Chart, Logarithmic, Report, Table},
+    report::{Cell, Chart, Logarithmic, Report, Table, words},
 };
 
 #[derive(Debug, clap::Args)]
@@ -98,8 +98,12 @@ impl Args {
         Ok(Report {
             simulation: "collapse",
             title: format!(
-                "{} clients lose their server, which is back after {:?} and accepts {} a second. At most {:?}; runs: {}.",
-                self.clients, self.outage, self.server.rate, self.limit, self.seeds.seeds
+                "{} clients lose their server, which is back after {} and accepts {} a second. At most {:?}; runs: {}.",
+                self.clients,
+                words(self.outage),
+                self.server.rate,
+                self.limit,
+                self.seeds.seeds
             ),
             given: vec![
                 ("clients", Cell::count(self.clients)),

@@ -107,4 +107,21 @@ mod tests {
     fn the_flags_make_sense() {
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn every_command_of_the_guide_is_one() {
+        let guide = include_str!("../../CHOOSING.md");
+        let quoted = guide.split('`').skip(1).step_by(2); // blocks of code too: they have three
+        let shown = guide.lines().filter_map(|line| line.strip_prefix("$ "));
+        let commands = quoted
+            .chain(shown)
+            .filter(|text| text.starts_with("storm "));
+        let commands: Vec<_> = commands.filter(|text| *text != "storm explain").collect();
+        assert!(commands.len() > 10, "{commands:?}");
+        for command in commands {
+            if let Err(error) = Cli::try_parse_from(command.split(' ')) {
+                panic!("{command}: {error}");
+            }
+        }
+    }
 }

@@ -113,23 +113,14 @@ impl Args {
         }
     }
 
-    /// How the work grows from the second number of clients, where the first is small, to the last.
+    /// How the work grows from the first number of clients to the last.
     fn exponents(&self, kinds: &[Named], outcomes: &[Vec<Vec<Outcome>>]) -> Vec<String> {
-        let [.., from, _] = self.clients.as_slice() else {
-            return Vec::new();
-        };
-        let from = if self.clients.len() > 2 {
-            self.clients[1]
-        } else {
-            *from
-        };
-        let at = |clients| self.clients.iter().position(|&other| other == clients);
-        let (Some(first), Some(&to)) = (at(from), self.clients.last()) else {
+        let [from, .., to] = *self.clients.as_slice() else {
             return Vec::new();
         };
         let last = outcomes.len() - 1;
         let exponent = |kind: usize| {
-            let growth = writes(&outcomes[last][kind]) / writes(&outcomes[first][kind]);
+            let growth = writes(&outcomes[last][kind]) / writes(&outcomes[0][kind]);
             growth.ln() / (f64::from(to) / f64::from(from)).ln()
         };
         let exponents = kinds.iter().enumerate();

@@ -7,7 +7,7 @@ use super::{
     flags::{Clients, Named, Seeds, Usual},
     output::Output,
     plot::{arrivals, bins},
-    report::{Cell, Chart, Logarithmic, Report, Table},
+    report::{Cell, Chart, Logarithmic, Report, Table, words},
 };
 
 #[derive(Debug, clap::Args)]
@@ -58,8 +58,10 @@ impl Args {
         Ok(Report {
             simulation: "reconnect",
             title: format!(
-                "A server of {} clients is away for {:?}, and each dials until it is back. Runs: {}.",
-                self.clients, self.outage, self.seeds.seeds
+                "A server of {} clients is away for {}, and each dials until it is back. Runs: {}.",
+                self.clients,
+                words(self.outage),
+                self.seeds.seeds
             ),
             given: vec![
                 ("clients", Cell::count(self.clients)),

@@ -176,6 +176,14 @@ impl Serialize for Row<'_> {
     }
 }
 
+/// A span in a sentence.
+pub(crate) fn words(span: std::time::Duration) -> String {
+    match span.is_zero() {
+        true => "0s".to_owned(), // not `0ns`
+        false => format!("{span:?}"),
+    }
+}
+
 /// A number with commas.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
