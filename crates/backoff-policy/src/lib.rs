@@ -62,6 +62,51 @@
 //! A schedule slows down one client; a [`Budget`] bounds what all calls of a program spend on retries
 //! together: the quotas and throttles of AWS, gRPC, Finagle, Envoy and Google's site reliability
 //! engineers, shared by threads without a lock. A [`Call`] tells it of every attempt.
+//!
+//! # Which runner
+//!
+//! ```text
+//!                        Policy, Budget                      no clock, no generator
+//!                     Retry           Job
+//!                       |              |
+//!  ---------------------------------------------- the border: clocks, draws, sleeps
+//!        |              |              |
+//!   retry_blocking    retry        your queue
+//!     a thread      TowerPolicy
+//! ```
+//!
+//! | to retry | take | feature |
+//! |---|---|---|
+//! | an async function | `retry(policy, op).await` | `tokio` |
+//! | a function, in its thread | `retry_blocking(policy, op).run()` | `std` |
+//! | the requests of a tower service | `TowerPolicy` | `tower` |
+//! | jobs that outlive the program | [`Job`] | none |
+//! | anything, in a loop of your own | [`Retry`], [`Call`] | none |
+//!
+//! The first two are set up alike: what an error means, what the server said, whether it may be done
+//! twice, a budget, counters, an observer. All decide by the same code.
+//!
+//! ```
+//! # #[cfg(feature = "tokio")] {
+//! # use {backoff_policy::*, std::{io, time::Duration}};
+//! # async fn get(_: &str) -> io::Result<String> { Ok(String::new()) }
+//! async fn page(url: &str) -> Result<String, GaveUp<io::Error>> {
+//!     retry(Policy::CALLS, || get(url)) // 5 attempts; up to 1, 2, 4, 8 s between them
+//!         .classify(|error| Class::of_io(error.kind()))
+//!         .attempt_timeout(Duration::from_secs(5))
+//!         .await
+//! }
+//! # }
+//! ```
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none | policies, retries, jobs and budgets, without std and without allocation |
+//! | `std` | `retry_blocking`, `Counters`, classes of `std::io` errors |
+//! | `tracing` | events for `tracing`, from every runner |
+//! | `tokio` | `retry`, with `tracing` |
+//! | `tower` | `TowerPolicy`, with `tokio` |
+//! | `http` | the module `http`: classes, hints and idempotency by the types of the crate `http` |
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -79,14 +124,20 @@ extern crate std;
 
 mod budget;
 mod class;
+mod excerpt;
 mod hint;
+#[cfg(feature = "http")]
+pub mod http;
 mod jitter;
+mod job;
 mod lint;
 mod nanos;
 mod policy;
 mod presets;
 mod ratio;
 mod retry;
+#[cfg(feature = "std")]
+mod runner;
 mod schedule;
 mod series;
 #[cfg(any(feature = "std", test))]
@@ -104,10 +155,17 @@ pub use budget::{
 pub use class::{Class, Idempotency, Layer};
 pub use hint::{Hint, HintRule};
 pub use jitter::{Jitter, uniform};
+pub use job::{Job, JobState, ParseJobError};
 pub use lint::Lint;
 pub use policy::{DeadlineFrom, FirstDelay, Policy, Repeats};
 pub use ratio::Ratio;
 pub use retry::{Decision, Failure, GiveUp, Reason, Retry, Wait};
+#[cfg(feature = "std")]
+pub use runner::{Counters, Event, GaveUp, Retrying, retry_blocking};
+#[cfg(feature = "tokio")]
+pub use runner::{Running, retry};
+#[cfg(feature = "tower")]
+pub use runner::{TowerPolicy, TowerWait};
 pub use schedule::{Schedule, ScheduleError};
 pub use series::Series;
 #[cfg(any(feature = "std", test))]

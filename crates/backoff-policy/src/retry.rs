@@ -298,6 +298,7 @@ impl Retry {
     /// The time before the deadline (B5). A clock that went back gives none away (B11).
     fn left(&self, policy: &Policy, now: Duration) -> Option<Duration> {
         let from = match policy.deadline_from {
+            DeadlineFrom::FirstFailure if self.attempts == 0 => return None,
             DeadlineFrom::FirstFailure => self.first_failed_at,
             DeadlineFrom::Start => self.started_at,
         };

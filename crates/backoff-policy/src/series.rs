@@ -31,6 +31,11 @@ impl Series {
         Self { current }.within(schedule)
     }
 
+    /// As it was stored, in ns: `next` brings it into its schedule.
+    pub(crate) const fn stored(current: NonZeroU64) -> Self {
+        Self { current }
+    }
+
     #[inline]
     fn within(self, schedule: &Schedule) -> Self {
         Self {

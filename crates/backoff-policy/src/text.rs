@@ -89,7 +89,8 @@ impl Policy {
     }
 }
 
-type Names<T> = &'static [(&'static str, T)];
+/// What is one of a few, by its name in texts.
+pub(crate) type Names<T> = &'static [(&'static str, T)];
 
 const FIRST: Names<FirstDelay> = &[
     ("jittered", FirstDelay::Jittered),
@@ -117,7 +118,7 @@ const HINTS: Names<HintRule> = &[
     ("ignore", HintRule::Ignore),
 ];
 
-fn find<T: Copy>(names: Names<T>, text: &str) -> Option<T> {
+pub(crate) fn find<T: Copy>(names: Names<T>, text: &str) -> Option<T> {
     let found = names.iter().find(|(name, _)| *name == text);
     found.map(|&(_, value)| value)
 }
@@ -126,7 +127,7 @@ fn named<T: Copy>(names: Names<T>, text: &str, expected: &'static str) -> Parsed
     find(names, text).ok_or_else(|| ParsePolicyError::new(expected, text))
 }
 
-fn name_of<T: Copy + PartialEq>(names: Names<T>, value: T) -> &'static str {
+pub(crate) fn name_of<T: Copy + PartialEq>(names: Names<T>, value: T) -> &'static str {
     let found = names.iter().find(|(_, known)| *known == value);
     found.map_or("", |&(name, _)| name)
 }
