@@ -32,6 +32,21 @@ impl Behaviour {
         }
     }
 
+    /// The same with this connect deadline, if its machines have one of their own.
+    ///
+    /// # Errors
+    ///
+    /// A deadline of zero.
+    pub fn with_connect_timeout(self, timeout: Duration) -> Result<Self, ConfigError> {
+        let Self::Grpc(connection) = &self else {
+            return Ok(self);
+        };
+        Self::grpc(Config {
+            min_connect_timeout: timeout,
+            ..connection.config()
+        })
+    }
+
     /// The same with the schedule's `first`-th ceiling, counted from 0, as the first one: the
     /// published simulations take ceiling 1. Decorrelated jitter has no ceilings, and clients
     /// without a policy none to choose.
@@ -147,6 +162,11 @@ impl Fleet {
     }
 
     /// The client starts an attempt; gives the instant at which it gives that up.
+    ///
+    /// # Panics
+    ///
+    /// Where a machine of gRPC has not asked for an attempt yet: the first is due at 0, any other
+    /// when [`fail`](Self::fail) said.
     #[inline]
     pub fn start(&mut self, client: u32, now: u64) -> u64 {
         let id = client as usize;
@@ -156,7 +176,7 @@ impl Fleet {
                 let draws = &mut self.draws[id];
                 match connections[id].poll_action(Duration::from_nanos(now), || draws.next()) {
                     Some(Action::Start(start)) => nanos(start.deadline),
-                    action => unreachable!("{action:?}: a simulation starts what is due"),
+                    action => panic!("client {client} at {now} ns: {action:?} is no start"),
                 }
             }
         }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use grpc_backoff::Config;
 use storm::{
     Capacity,
     collapse::{Collapse, Outcome},
@@ -104,15 +103,12 @@ fn grpc_wastes_no_work_and_its_patience_is_why() {
             "seed {seed}"
         );
     }
-    let hasty = Config {
-        min_connect_timeout: Duration::from_secs(2),
-        ..Config::GRPC
-    };
+    let hasty = grpc().with_connect_timeout(Duration::from_secs(2));
     let restart = Collapse {
         outage: Duration::ZERO,
         ..PLAN
     };
-    let outcome = restart.run(&Behaviour::grpc(hasty).expect("valid"), 1);
+    let outcome = restart.run(&hasty.expect("not zero"), 1);
     assert!(is_back(&outcome), "it recovers all the same");
     assert!(outcome.work.wasted() > 0.5, "{:?}", outcome.work);
 }

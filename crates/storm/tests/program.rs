@@ -71,6 +71,10 @@ fn every_simulation_answers_in_every_form() {
             "{simulation}"
         );
         assert!(html.contains(&svg) && html.contains("<td>"), "{simulation}");
+        assert!(
+            html.contains(&format!("Made by <code>storm {simulation}")),
+            "{simulation}"
+        );
         let json: serde_json::Value =
             serde_json::from_str(&printed(&format!("{simulation} --json"))).expect("JSON");
         let results = json["results"].as_array().expect("rows");

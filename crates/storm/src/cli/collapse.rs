@@ -30,9 +30,9 @@ pub(crate) struct Args {
     /// The way to the server and back
     #[arg(long, default_value = "20ms", value_parser = parse_duration)]
     round_trip: Duration,
-    /// How long an attempt may take; clients of `grpc` have a deadline of their own
-    #[arg(long, default_value = "5s", value_parser = parse_duration)]
-    timeout: Duration,
+    /// How long an attempt may take: 5 s unless it says otherwise, and 20 s for `grpc`
+    #[arg(long, value_parser = parse_duration)]
+    timeout: Option<Duration>,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
@@ -75,16 +75,22 @@ const USUAL: Usual = Usual {
 
 impl Args {
     pub(crate) fn report(&self) -> anyhow::Result<Report> {
-        for (name, span) in [("round-trip", self.round_trip), ("timeout", self.timeout)] {
+        let timeout = self.timeout.unwrap_or(Collapse::EXAMPLE.timeout);
+        for (name, span) in [("round-trip", self.round_trip), ("timeout", timeout)] {
             ensure!(!span.is_zero(), "--{name} 0s: an attempt takes time");
         }
-        let kinds = self.who.named(&USUAL)?;
+        let mut kinds = self.who.named(&USUAL)?;
+        if let Some(timeout) = self.timeout {
+            for kind in &mut kinds {
+                kind.behaviour = kind.behaviour.clone().with_connect_timeout(timeout)?;
+            }
+        }
         let plan = Collapse {
             clients: self.clients,
             outage: self.outage,
             limit: self.limit,
             round_trip: self.round_trip,
-            timeout: self.timeout,
+            timeout,
             server: Capacity {
                 rate: self.server.rate,
                 queue: self.server.queue,
@@ -109,7 +115,7 @@ impl Args {
                 ("clients", Cell::count(self.clients)),
                 ("outage_ms", Cell::span(self.outage)),
                 ("limit_ms", Cell::span(self.limit)),
-                ("timeout_ms", Cell::span(self.timeout)),
+                ("timeout_ms", Cell::span(timeout)),
                 ("rate", Cell::count(self.server.rate)),
                 ("queue", Cell::count(self.server.queue)),
                 ("seed", Cell::count(self.seeds.seed)),

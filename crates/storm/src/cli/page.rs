@@ -32,11 +32,19 @@ pub(crate) fn html(report: &Report) -> anyhow::Result<String> {
          <title>storm {name}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>storm {name}</h1>\n\
          <p>{title}</p>\n<table>\n<thead>{head}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n\
-         {notes}{plots}</body>\n</html>\n",
+         {notes}{plots}\n<p>Made by <code>{command}</code></p>\n</body>\n</html>\n",
         name = report.simulation,
+        command = escaped(&command()),
         title = escaped(&report.title),
         head = row("th", heads.collect()).trim_end(),
     ))
+}
+
+/// As it was typed, but for the path of the program.
+fn command() -> String {
+    let arguments = std::env::args().skip(1);
+    let words: Vec<_> = ["storm".to_owned()].into_iter().chain(arguments).collect();
+    words.join(" ")
 }
 
 fn escaped(text: &str) -> String {
