@@ -102,7 +102,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | none | policies, retries, jobs and budgets, without std and without allocation |
-//! | `std` | `retry_blocking`, `Counters`, classes of `std::io` errors |
+//! | `std` | `retry_blocking`, `Counters`, classes of `std::io` errors, `SmoothV2` |
 //! | `tracing` | events for `tracing`, from every runner |
 //! | `tokio` | `retry`, with `tracing` |
 //! | `tower` | `TowerPolicy`, with `tokio` |
