@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use std::boxed::Box;
 use std::format;
 use std::io;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::string::{String, ToString};
 #[cfg(feature = "tls")]
 use std::sync::OnceLock;
@@ -82,7 +83,7 @@ impl Transport {
         let port = target.port_u16().unwrap_or(default);
         let addresses = interleave(lookup_host((host, port)).await?); // (A1)
         (addresses.into_iter())
-            .map(|address| with_authority(target, &address.to_string()))
+            .map(|address| with_authority(target, &in_authority(address)))
             .collect()
     }
 
@@ -93,9 +94,15 @@ impl Transport {
         attempt: Attempt<Uri>,
         target: &Uri,
     ) -> Result<SettingsIo<Box<dyn Io>, Uri>, Failure<String>> {
+        #[cfg(not(feature = "tls"))]
+        if self.is_tcp && is_https(target) {
+            let why = format!("{target} needs the feature `tls`, or a connector that does TLS");
+            return Err(Failure::Final(why));
+        }
         attempt.enter(Phase::Tcp);
         let io = (self.dial)(attempt.address().clone()).await;
         let io = io.map_err(|error| in_words(&*error))?;
+        #[cfg(feature = "tls")]
         let io = self.secure(&attempt, target, io).await?;
         attempt.enter(Phase::Settings);
         Ok(SettingsIo::new(io, attempt.guard()))
@@ -119,27 +126,36 @@ impl Transport {
         let io = io.map_err(|error| in_words(&error))?;
         Ok(Box::new(io))
     }
-
-    #[cfg(not(feature = "tls"))]
-    async fn secure(
-        &self,
-        _: &Attempt<Uri>,
-        target: &Uri,
-        io: Box<dyn Io>,
-    ) -> Result<Box<dyn Io>, Failure<String>> {
-        if self.is_tcp && is_https(target) {
-            let why = format!("{target} needs the feature `tls`, or a connector that does TLS");
-            return Err(Failure::Final(why));
-        }
-        Ok(io)
-    }
 }
 
 async fn tcp(address: Uri) -> Result<Box<dyn Io>, BoxError> {
     let authority = address.authority().map_or("", Authority::as_str);
-    let stream = TcpStream::connect(authority).await?;
+    let stream = match scoped(authority) {
+        Some(address) => TcpStream::connect(address).await?,
+        None => TcpStream::connect(authority).await?,
+    };
     stream.set_nodelay(true)?;
     Ok(Box::new(TokioIo::new(stream)))
+}
+
+/// An address as a URI has it. The scope of a link-local one has no place in the host there, so it
+/// goes before it, where a user would: `2@[fe80::1]:80`.
+fn in_authority(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V6(scoped) if scoped.scope_id() != 0 => {
+            let unscoped = SocketAddrV6::new(*scoped.ip(), scoped.port(), 0, 0);
+            format!("{}@{unscoped}", scoped.scope_id())
+        }
+        _ => address.to_string(),
+    }
+}
+
+/// The way back, for an address with a scope.
+fn scoped(authority: &str) -> Option<SocketAddr> {
+    let (scope, address) = authority.split_once('@')?;
+    let mut address: SocketAddrV6 = address.parse().ok()?;
+    address.set_scope_id(scope.parse().ok()?);
+    Some(address.into())
 }
 
 /// The host of a URI, an IPv6 address without its brackets.
@@ -197,5 +213,50 @@ mod tests {
         let nowhere = Transport::tcp().resolve(&Uri::from_static("/path")).await;
         let error = nowhere.expect_err("no host").to_string();
         assert_eq!(error, "/path names no host");
+    }
+
+    #[test]
+    fn an_address_with_a_scope_has_its_place_in_a_uri() {
+        let target = Uri::from_static("http://printer.local:80/path");
+        for (address, uri) in [
+            ("[fe80::1%2]:80", "http://2@[fe80::1]:80/path"),
+            ("[fe80::1]:80", "http://[fe80::1]:80/path"),
+            ("192.0.2.1:80", "http://192.0.2.1:80/path"),
+        ] {
+            let address: SocketAddr = address.parse().expect("an address");
+            let found = with_authority(&target, &in_authority(address)).expect("a URI");
+            assert_eq!(found, uri);
+            let authority = found.authority().expect("of its own").as_str();
+            let back = scoped(authority).unwrap_or_else(|| authority.parse().expect("no scope"));
+            assert_eq!(back, address);
+        }
+    }
+
+    /// Without a scope of its own, any will do for the loopback.
+    #[tokio::test]
+    async fn an_address_with_a_scope_is_dialled() {
+        let Ok(listener) = tokio::net::TcpListener::bind("[::1]:0").await else {
+            std::println!("skipped: IPv6: no such loopback");
+            return;
+        };
+        let port = listener.local_addr().expect("it is bound").port();
+        let address = std::format!("http://1@[::1]:{port}/")
+            .parse()
+            .expect("a URI");
+        let (dialled, accepted) = tokio::join!(tcp(address), listener.accept());
+        assert!(dialled.is_ok() && accepted.is_ok());
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[tokio::test]
+    async fn https_without_the_feature_says_which_is_missing() {
+        use crate::tonic::{Connector, Unavailable};
+        let mut connector = Connector::new(crate::Config::GRPC).expect("valid");
+        let target = Uri::from_static("https://127.0.0.1:1");
+        let refused: Result<_, Unavailable> = connector.call(target).await;
+        let told = refused.expect_err("no TLS").to_string();
+        let expected = "refused for good: https://127.0.0.1:1/ needs the feature `tls`, \
+                        or a connector that does TLS";
+        assert_eq!(told, expected);
     }
 }
