@@ -157,6 +157,7 @@ pub use hint::{Hint, HintRule};
 pub use jitter::{Jitter, uniform};
 pub use job::{Job, JobState, ParseJobError};
 pub use lint::Lint;
+pub use nanos::nanos;
 pub use policy::{DeadlineFrom, FirstDelay, Policy, Repeats};
 pub use ratio::Ratio;
 pub use retry::{Decision, Failure, GiveUp, Reason, Retry, Wait};

@@ -24,7 +24,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut lines = BufReader::new(stream).lines();
         lines.next_line().await?; // its greeting: only now has the server accepted
         Ok::<_, Failure<io::Error>>(lines)
-    })?;
+    })?
+    .on_attempt(|report| println!("{report}"));
     let server = tokio::spawn(server(listener, reconnector.handle().clone()));
     tokio::spawn(print_status(reconnector.handle().clone()));
 

@@ -1,22 +1,10 @@
 //! Instants and spans as nanoseconds in 64 bits, enough for 584 years (D7).
 
+pub(crate) use backoff_policy::nanos;
 use core::time::Duration;
 
 /// An instant past the end of the clock.
 pub(crate) const NEVER: u64 = u64::MAX;
-
-const SECOND: u64 = 1_000_000_000;
-
-/// In whole nanoseconds; saturates.
-#[inline]
-pub(crate) const fn nanos(duration: Duration) -> u64 {
-    const MOST: u64 = u64::MAX / SECOND;
-    let seconds = duration.as_secs();
-    if seconds > MOST {
-        return NEVER;
-    }
-    (seconds.wrapping_mul(SECOND)).saturating_add(duration.subsec_nanos() as u64)
-}
 
 /// The way back: what never comes is at the end of time.
 #[inline]

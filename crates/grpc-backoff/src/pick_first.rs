@@ -235,17 +235,22 @@ impl<A: PartialEq> PickFirst<A> {
 
     /// The connection of this attempt is used before its server has accepted (D13): all other
     /// attempts are cancelled, and wait their time (D12), and so is a resolution. This one goes on
-    /// under its deadline.
+    /// under its deadline; should it fail, the addresses behind it have their turn (A4).
     pub fn cancel_others(&mut self, now: Duration, attempt: AttemptId) {
         let Some(since) = self.wanted_since else {
             return;
         };
         self.withdraw_resolution(now);
-        for address in &mut self.addresses {
-            if address.is_connecting() && address.machine.latest() != attempt {
-                self.aborts.extend(address.machine.withdraw(now));
-                address.machine.connect(since);
+        for (index, address) in self.addresses.iter_mut().enumerate() {
+            if !address.is_connecting() {
+                continue;
             }
+            if address.machine.latest() == attempt {
+                self.turns = self.turns.min(index.saturating_add(1)); // those behind it: anew
+                continue;
+            }
+            self.aborts.extend(address.machine.withdraw(now));
+            address.machine.connect(since);
         }
     }
 
@@ -309,8 +314,8 @@ impl<A: PartialEq> PickFirst<A> {
     /// and `None` asks for no call. Every other call that takes `&mut self` may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        let live = self.live().filter_map(Connection::poll_timeout);
-        live.chain(self.next_turn()).chain(self.gives_up_at()).min()
+        let turns = self.next_turn().into_iter();
+        (self.deadlines().chain(turns).chain(self.gives_up_at())).min()
     }
 
     /// Says what to do now, if anything. Calling early is harmless, calling late is one action for

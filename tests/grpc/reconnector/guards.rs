@@ -8,7 +8,7 @@ use grpc_backoff::{
 };
 use std::future::{Ready, ready};
 use std::sync::Arc;
-use tokio::time::sleep;
+use tokio::time::{sleep, sleep_until};
 
 type Client = Reconnector<(), fn(Attempt) -> Dialled, Dialled>;
 type Dialled = Ready<Result<ConnectionGuard, Failure<&'static str>>>;
@@ -146,4 +146,31 @@ async fn a_guarded_connection_ends_the_race() {
         epoch.elapsed()
     );
     assert_eq!(guard.accepted(), Verdict::Accepted);
+}
+
+/// (A5) An address whose connection is used at once and stays silent costs its connect timeout;
+/// then the next one has its turn.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_a5_a_connection_in_use_that_is_silent_costs_its_connect_timeout() {
+    let epoch = virtual_now();
+    let dial = |attempt: Attempt<&'static str>| {
+        ready(Ok::<_, Failure<&str>>((
+            *attempt.address(),
+            attempt.guard(),
+        )))
+    };
+    let client = Reconnector::with_addresses(Config::GRPC, ["silent", "greets"], dial);
+    let mut client = client.expect("valid").with_draws(middle);
+    for _ in 0..2 {
+        let begun = epoch.elapsed();
+        let (address, silent) = client.connect().await.expect("given");
+        assert_eq!(address, "silent");
+        sleep_until(silent.deadline()).await;
+        drop(silent); // as its holder has to
+        let (address, greets) = client.connect().await.expect("given");
+        assert_eq!((address, epoch.elapsed() - begun), ("greets", s(20)));
+        assert_eq!(greets.accepted(), Verdict::Accepted);
+        sleep(s(60)).await;
+        drop(greets); // lost: the next pass begins at the head (A1)
+    }
 }

@@ -7,6 +7,7 @@ mod cancelling;
 mod events;
 mod fleet;
 mod guards;
+mod large;
 mod metrics;
 mod neighbours;
 mod polls;

@@ -2,7 +2,8 @@
 
 use super::{Server, client, limited};
 use conformance::time::{ms, s};
-use grpc_backoff::Config;
+use grpc_backoff::{Attempt, Config, Failure, Phase, Reconnector};
+use std::sync::{Arc, Mutex};
 use tokio::time::{sleep, timeout};
 
 /// (D14) The text of the status, and what the machine explains, in each state.
@@ -55,4 +56,31 @@ async fn rule_grpc_d14_one_that_gave_up_says_at_which_limit() {
         handle.status().to_string(),
         format!("{line}; last: refused")
     );
+}
+
+/// (D14) What came of each attempt, in a line.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d14_each_attempt_has_its_line() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let written = Arc::clone(&lines);
+    let dial = |attempt: Attempt| async move {
+        if attempt.id().get() == 0 {
+            return Err(Failure::Final("not allowed"));
+        }
+        attempt.enter(Phase::Tcp);
+        sleep(ms(100)).await;
+        attempt.enter(Phase::Settings);
+        sleep(s(60)).await;
+        Ok(())
+    };
+    let client = Reconnector::new(Config::GRPC, dial).expect("valid");
+    let mut client =
+        client.on_attempt(move |report| written.lock().expect("sound").push(report.to_string()));
+    assert!(client.connect().await.is_err());
+    assert!(timeout(s(22), client.connect()).await.is_err());
+    let expected = [
+        "attempt #0, 0 s: refused for good: not allowed",
+        "attempt #1, 20 s (TCP 0.1 s, SETTINGS 19.9 s): not accepted before its connect deadline",
+    ];
+    assert_eq!(*lines.lock().expect("sound"), expected);
 }

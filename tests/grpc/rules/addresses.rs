@@ -129,6 +129,28 @@ fn rule_grpc_a4_an_address_that_waits_is_passed_over() {
     assert_eq!(host.poll(s(1)), ["start a #3", "start b #4"]);
 }
 
+/// (A4) A black hole at the head is not dialled again before the others had their turn, though its
+/// own wait was over long ago.
+#[test]
+fn rule_grpc_a4_who_has_failed_lets_the_others_have_their_turn() {
+    let mut config = Config::GRPC;
+    config.min_connect_timeout = s(1); // the first backoff is no longer
+    let mut host = Host::with(config, ["a", "b", "c", "d", "e", "f"]);
+    host.connect(s(0));
+    for (at, address) in [(250, "b"), (500, "c"), (750, "d")] {
+        assert_eq!(host.poll(ms(at)).len(), 1, "{address}");
+    }
+    assert_eq!(host.poll(s(1)), ["abort #0", "start e #4"]);
+    assert_eq!(host.poll(ms(1_250)), ["abort #1", "start f #5"]);
+    assert_eq!(host.pick.poll_timeout(), Some(ms(1_500)));
+    assert_eq!(host.poll(ms(1_499)), [""; 0]);
+    let again = host.poll(ms(1_500));
+    assert_eq!(
+        again,
+        ["abort #2", "start a #6", "start b #7", "start c #8"]
+    );
+}
+
 /// (A5) The first SETTINGS wins, and every other attempt is cancelled: no failure, no success.
 #[test]
 fn rule_grpc_a5_the_first_settings_wins() {

@@ -1,6 +1,6 @@
 //! The connector inside tonic's own channel.
 
-use super::{call, endpoint, over, retry_delay, virtual_now};
+use super::{assert_refused_once, call, endpoint, over, retry_delay, virtual_now};
 use conformance::time::{ms, s};
 use grpc_backoff::Config;
 use grpc_backoff::tonic::{Builder, Connector, LazyChannel};
@@ -57,13 +57,7 @@ async fn through_an_endpoint_the_words_remain_and_the_wrapper_finds_the_details(
     let handle = connector.handle().clone();
     let mut channel = endpoint().connect_with_connector_lazy(connector);
     let failed = call(&mut channel).await.expect_err("refused");
-    assert_eq!(failed.code(), Code::Unavailable);
-    assert!(
-        failed
-            .message()
-            .starts_with("TRANSIENT_FAILURE after 1 failure"),
-        "{failed}"
-    );
+    assert_refused_once(&failed);
     assert_eq!(retry_delay(&failed), None);
 
     let mut channel = LazyChannel::new(channel, handle);

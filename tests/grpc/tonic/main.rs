@@ -6,6 +6,7 @@ mod connector;
 mod loopback;
 mod observe;
 mod settings;
+mod streams;
 mod tls;
 
 use conformance::draws::middle;
@@ -20,7 +21,7 @@ use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::client::Grpc;
 use tonic::transport::Endpoint;
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 use tonic_types::StatusExt;
 use tower::Service;
@@ -57,6 +58,16 @@ where
     let path = PathAndQuery::from_static("/test.Test/Empty");
     let answer = client.unary(request, path, ProstCodec::<(), ()>::default());
     answer.await.map(|_| ())
+}
+
+/// A call failed since the first attempt was refused.
+fn assert_refused_once(failed: &Status) {
+    assert_eq!(failed.code(), Code::Unavailable);
+    let told = failed.message();
+    assert!(
+        told.starts_with("TRANSIENT_FAILURE after 1 failure"),
+        "{told}"
+    );
 }
 
 /// The time until the next attempt that a failed call tells.

@@ -8,8 +8,10 @@ pub(super) struct Address<A> {
     pub(super) machine: Connection,
     /// When its turn was due, if it had to wait for one: nothing of it is due before.
     pub(super) turn_at: Duration,
-    /// It has failed since this pass began.
+    /// It has failed since this pass began, or was waiting after a failure then.
     pub(super) failed: bool,
+    /// It was tried in this pass and failed: the others have their turn first (A4).
+    pub(super) tried: bool,
 }
 
 impl<A> Address<A> {
@@ -19,6 +21,7 @@ impl<A> Address<A> {
             machine,
             turn_at: Duration::ZERO,
             failed: false,
+            tried: false,
         }
     }
 

@@ -17,6 +17,9 @@ impl<A: PartialEq> PickFirst<A> {
     /// Begins at the head of the list (A1). Attempts in flight go on and need no turn.
     pub(super) fn begin_pass(&mut self, now: Duration) {
         self.turns = 0;
+        for address in &mut self.addresses {
+            address.tried = false;
+        }
         if !self.addresses.iter().any(|address| address.is_connecting()) {
             self.next_turn = self.next_turn.min(now);
         }
@@ -33,9 +36,7 @@ impl<A: PartialEq> PickFirst<A> {
         }
         self.end = None;
         self.failing = false;
-        for address in &mut self.addresses {
-            address.failed = false;
-        }
+        self.forget_failures();
         if self.is_wanted() {
             self.wanted_since = Some(now);
             self.begin_pass(now);
@@ -132,8 +133,8 @@ impl<A: PartialEq> PickFirst<A> {
             .iter()
             .enumerate()
             .filter(|(index, address)| {
-                self.is_live(*index, address)
-                    && (address.machine.poll_timeout()).is_some_and(|due_at| due_at <= now)
+                self.due_at(*index, address)
+                    .is_some_and(|due_at| due_at <= now)
             });
         let first = due.min_by_key(|(_, address)| !address.is_connecting());
         first.map(|(index, _)| index)
@@ -142,7 +143,7 @@ impl<A: PartialEq> PickFirst<A> {
     /// This address has failed: the next one has its turn, if it was the latest (A4).
     pub(super) fn failed(&mut self, index: usize, now: Duration) {
         if let Some(address) = self.addresses.get_mut(index) {
-            address.failed = true;
+            (address.failed, address.tried) = (true, true);
         }
         if index.checked_add(1) == Some(self.turns) {
             self.next_turn = now;
@@ -155,10 +156,14 @@ impl<A: PartialEq> PickFirst<A> {
     pub(super) fn check_pass(&mut self, now: Duration) {
         if self.all_failed() && !self.addresses.is_empty() {
             self.failing = true;
-            for address in &mut self.addresses {
-                address.failed = false;
-            }
+            self.forget_failures();
             self.resolve(now); // (A7)
+        }
+    }
+
+    fn forget_failures(&mut self) {
+        for address in &mut self.addresses {
+            (address.failed, address.tried) = (false, false);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::address::is_connecting;
 use super::{Address, End, PickFirst};
 use crate::clock::duration;
-use crate::{Config, Connection, Snapshot, State};
+use crate::{Connection, Snapshot, State};
 use core::time::Duration;
 
 impl<A> PickFirst<A> {
@@ -27,7 +27,7 @@ impl<A> PickFirst<A> {
             return State::Idle;
         }
         if self.failing {
-            let until = self.next_start().or_else(|| self.earliest_timeout());
+            let until = self.next_start().or_else(|| self.deadlines().min());
             let until = until.unwrap_or(Duration::MAX);
             return State::TransientFailure { until }; // (A6)
         }
@@ -44,8 +44,9 @@ impl<A> PickFirst<A> {
     /// happens before. `None` where none is planned: unwanted, or all there are is in flight.
     #[must_use]
     pub fn next_start(&self) -> Option<Duration> {
-        let waiting = self.live_addresses().filter(|one| !is_connecting(one));
-        let starts = waiting.filter_map(Connection::poll_timeout);
+        let addresses = self.addresses.iter().enumerate();
+        let waiting = addresses.filter(|(_, address)| !address.is_connecting());
+        let starts = waiting.filter_map(|(index, address)| self.due_at(index, address));
         let resolver = self.resolver.as_deref();
         let resolver = resolver.filter(|one| self.addresses.is_empty() && !is_connecting(one));
         let resolution = resolver.and_then(Connection::poll_timeout);
@@ -81,12 +82,6 @@ impl<A> PickFirst<A> {
         (self.addresses.iter()).map(|address| (&address.value, &address.machine))
     }
 
-    /// The config that the machine runs by.
-    #[must_use]
-    pub const fn config(&self) -> Config {
-        self.params.config()
-    }
-
     /// What to keep for [`restore`](Self::restore), for each address on the list: see
     /// [`Connection::snapshot`]. Of an empty list nothing is kept, not even the number of attempts.
     pub fn snapshot(&self, now: Duration) -> impl ExactSizeIterator<Item = (&A, Snapshot)> {
@@ -113,24 +108,27 @@ impl<A> PickFirst<A> {
         machines.filter(|machine| is_connecting(machine))
     }
 
-    /// The machines that count: the resolver, the addresses that have had their turn, and those
-    /// with an attempt in flight.
-    pub(super) fn live(&self) -> impl Iterator<Item = &Connection> {
-        (self.resolver.as_deref().into_iter()).chain(self.live_addresses())
-    }
-
-    fn live_addresses(&self) -> impl Iterator<Item = &Connection> {
+    /// When each machine that counts is due: the resolver, and the addresses by `due_at`.
+    pub(super) fn deadlines(&self) -> impl Iterator<Item = Duration> {
+        let resolver = self.resolver.as_deref().and_then(Connection::poll_timeout);
         let addresses = self.addresses.iter().enumerate();
-        let live = addresses.filter(|(index, address)| self.is_live(*index, address));
-        live.map(|(_, address)| &address.machine)
+        let due = addresses.filter_map(|(index, address)| self.due_at(index, address));
+        resolver.into_iter().chain(due)
     }
 
-    pub(super) fn is_live(&self, index: usize, address: &Address<A>) -> bool {
-        index < self.turns || address.is_connecting()
-    }
-
-    fn earliest_timeout(&self) -> Option<Duration> {
-        self.live().filter_map(Connection::poll_timeout).min()
+    /// When an address that has had its turn is due, or its attempt in flight. One that was tried in
+    /// this pass leaves the others their turn first (A4).
+    pub(super) fn due_at(&self, index: usize, address: &Address<A>) -> Option<Duration> {
+        let due_at = address.machine.poll_timeout();
+        if address.is_connecting() {
+            return due_at;
+        }
+        let due_at = due_at.filter(|_| index < self.turns)?;
+        if self.failing || !address.tried {
+            return Some(due_at);
+        }
+        let all_had_a_turn = self.turns >= self.addresses.len();
+        all_had_a_turn.then(|| due_at.max(self.next_turn))
     }
 
     /// When the next address has its turn.

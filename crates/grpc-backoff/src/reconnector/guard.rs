@@ -28,12 +28,6 @@ impl<A: Clone + Eq> ConnectionGuard<A> {
         }
     }
 
-    /// The attempt that made the connection.
-    #[must_use]
-    pub const fn attempt(&self) -> AttemptId {
-        self.attempt
-    }
-
     /// When to close the connection unless the server has accepted it (S5).
     #[must_use]
     pub const fn deadline(&self) -> Instant {

@@ -1,6 +1,7 @@
 use super::phase::{Phase, PhaseTimes};
 use super::status::Status;
 use crate::AttemptId;
+use crate::explain::Seconds;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl<E: fmt::Display> fmt::Display for Error<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for Error<E> {}
 
-/// One attempt, planned and actual.
+/// One attempt, planned and actual; as text it is one line for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptReport {
     /// Which one.
@@ -83,6 +84,22 @@ pub struct AttemptReport {
     pub phase: Option<Phase>,
     /// How long each phase took.
     pub times: PhaseTimes,
+}
+
+/// One line for people:
+/// `attempt #3, 20 s (TCP 0.1 s, SETTINGS 19.9 s): not accepted before its connect deadline`.
+impl fmt::Display for AttemptReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let took = self.ended_at.saturating_duration_since(self.started_at);
+        write!(f, "attempt {}, {:#}", self.attempt, Seconds(took))?;
+        let mut before = " (";
+        for (phase, spent) in self.times.iter() {
+            write!(f, "{before}{phase} {:#}", Seconds(spent))?;
+            before = ", ";
+        }
+        let after = if before == ", " { ")" } else { "" };
+        write!(f, "{after}: {}", self.outcome)
+    }
 }
 
 /// What came of an attempt.

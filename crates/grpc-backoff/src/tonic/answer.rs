@@ -82,9 +82,6 @@ impl Body for Answer {
 /// gives its reason; with anything else the whole connection is gone, so it is UNAVAILABLE.
 pub(super) fn failed(error: &hyper::Error, known: &crate::Status) -> Status {
     let words = format!("{}; {known}", in_words(error));
-    if error.is_user() {
-        return Status::internal(words);
-    }
     match reset(error) {
         Some(Reason::REFUSED_STREAM) | None => Unavailable::new(words, Some(known)).into(),
         Some(Reason::CANCEL) => Status::cancelled(words),

@@ -44,8 +44,14 @@ use tower_service::Service;
 /// `tokio::time::timeout`.
 ///
 /// With `calls`, a request says otherwise for itself by a [`Wait`] in its extensions. A
-/// connection is there, and used, before the server's SETTINGS (D13). A request that was not sent
-/// since the connection went away goes to the next one.
+/// connection is there, and used, before the server's SETTINGS (D13).
+///
+/// # Sent once
+///
+/// A request goes out on one connection and on no other. Where that closes while the request still
+/// waits to be handed to HTTP/2, it goes to the next one; its [`Wait`] and its `grpc-timeout` hold
+/// all the while. Once handed over, it fails with UNAVAILABLE when the connection closes, whether
+/// the server saw it or not: only the caller knows whether to call again.
 ///
 /// # Errors
 ///
