@@ -112,6 +112,10 @@ impl<'a, Op, E> Retrying<'a, Op, E> {
 
     /// Spends on attempts only what a budget allows that many operations share. What a dropped
     /// operation holds goes back (B10).
+    ///
+    /// All runners of this crate tell a budget the time by one clock, which starts a day before
+    /// the program first retries anything. A [`Call`](crate::Call) of your own that goes by another
+    /// needs another budget.
     pub fn budget(mut self, budget: &'a (impl Budget + Sync)) -> Self {
         self.options.settings.budget = Some(budget);
         self

@@ -4,10 +4,12 @@ use super::{STARTS, exact};
 use ::tower::retry::RetryLayer;
 use ::tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use backoff_policy::{
-    AwsQuota, Class, Counters, EnvoyBudget, Failure, Hint, Idempotency, Policy, Reason, TowerPolicy,
+    Admission, AwsQuota, Budget, Class, Cost, Counters, EnvoyBudget, Failure, Hint, Idempotency,
+    Policy, Reason, TowerPolicy,
 };
 use conformance::time::{assert_close, ms, s};
 use std::collections::{HashSet, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -172,4 +174,46 @@ async fn rule_backoff_b9_a_budget_ends_a_tower_request() {
     assert_eq!(first.await, Ok(200));
     assert_eq!((envoy.attempts(), envoy.retries()), (0, 0));
     assert_eq!(counters.successes(), 1);
+}
+
+/// Admits so many attempts, each at this time at the earliest, and then none.
+struct Admits(AtomicU32, Duration);
+
+impl Budget for Admits {
+    fn admit(&self, now: Duration, _draw: u64) -> Admission {
+        let one_less = |left: u32| left.checked_sub(1);
+        match self.0.try_update(Relaxed, Relaxed, one_less) {
+            Ok(_) if self.1.is_zero() => Admission::Now,
+            Ok(_) => Admission::At(now + self.1),
+            Err(_) => Admission::Rejected,
+        }
+    }
+
+    fn withdraw(&self, _now: Duration, _class: Class) -> Option<Cost> {
+        Some(Cost::new(1))
+    }
+}
+
+/// (B9) An attempt that the budget refuses is the last, and its wait for the budget is waited.
+#[tokio::test(start_paused = true)]
+async fn rule_backoff_b9_a_refused_attempt_is_the_last() {
+    for (admitted, wait, starts) in [
+        (0, s(0), &[s(0)][..]),
+        (1, s(0), &[s(0), s(1)]),
+        (3, s(0), &[s(0), s(1), s(3), s(7)]),
+        (
+            3,
+            s(5),
+            &[s(0), s(1 + 5), s(1 + 5 + 2 + 5), s(1 + 5 + 2 + 5 + 4)],
+        ),
+    ] {
+        let counters = Counters::default();
+        let budget = Arc::new(Admits(AtomicU32::new(admitted), wait));
+        let policy = policy(exact()).budget(budget).counters(&counters);
+        let request = Request::new("GET", &[500; 9]);
+        assert_eq!(client(policy).oneshot(request.clone()).await, Ok(500));
+        assert_close(&request.starts(), starts);
+        assert_eq!(counters.give_ups_by(Reason::Budget), 1);
+        assert_eq!(counters.attempts(), u64::from(admitted) + 1);
+    }
 }

@@ -47,14 +47,6 @@ pub(crate) enum Next {
     Sleep(Duration),
 }
 
-impl<P: Deref<Target: Budget>> fmt::Debug for Session<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("retry", &self.retry)
-            .finish_non_exhaustive()
-    }
-}
-
 /// One operation under its policy and its budget.
 pub(crate) struct Session<P: Deref<Target: Budget>> {
     policy: Policy,
@@ -65,6 +57,8 @@ pub(crate) struct Session<P: Deref<Target: Budget>> {
     draws: Draws,
     /// What the next attempt follows.
     failed: Option<Class>,
+    /// The budget refused an attempt that is made all the same.
+    refused: bool,
 }
 
 impl<P: Deref<Target: Budget>> Session<P> {
@@ -80,6 +74,7 @@ impl<P: Deref<Target: Budget>> Session<P> {
             counters: settings.counters,
             draws: settings.draws,
             failed: None,
+            refused: false,
         }
     }
 
@@ -111,7 +106,7 @@ impl<P: Deref<Target: Budget>> Session<P> {
             Decision::Retry(wait) => wait,
             Decision::GiveUp(end) => return Err(self.ended(end)),
         };
-        if self.call.as_mut().is_some_and(|call| !call.retry(now)) {
+        if self.refused || self.call.as_mut().is_some_and(|call| !call.retry(now)) {
             let end = self.retry.give_up(now, Reason::Budget);
             return Err(self.ended(GiveUp {
                 slept: end.slept.saturating_sub(wait.delay), // which nobody waits now
@@ -134,20 +129,22 @@ impl<P: Deref<Target: Budget>> Session<P> {
         tell::succeeded(self.name, self.attempts());
     }
 
-    /// Starts an attempt that its driver can delay but not refuse: when the budget lets it start,
-    /// or `None` if it would not.
+    /// Starts an attempt that its driver can delay but not refuse: at this time. One that the
+    /// budget refuses is the last.
     #[cfg(feature = "tower")]
-    pub(crate) fn started_at(&mut self, now: Duration) -> Option<Duration> {
-        let at = match self.admission(now) {
+    pub(crate) fn started_at(&mut self, now: Duration) -> Duration {
+        self.started();
+        match self.admission(now) {
             Admission::Now => now,
             Admission::At(at) => {
                 _ = self.admission(at); // its place is taken: now it counts as started
                 at
             }
-            Admission::Rejected => return None,
-        };
-        self.started();
-        Some(at)
+            Admission::Rejected => {
+                self.refused = true;
+                now
+            }
+        }
     }
 
     /// Ends it for a reason that its policy does not know.
@@ -179,5 +176,13 @@ impl<P: Deref<Target: Budget>> Session<P> {
     /// How many attempts there were, if the last one succeeded.
     pub(crate) fn attempts(&self) -> u32 {
         self.retry.attempts().saturating_add(1)
+    }
+}
+
+impl<P: Deref<Target: Budget>> fmt::Debug for Session<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
     }
 }

@@ -42,7 +42,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// Tower lets a policy delay a retry, but not refuse it after its wait, and not touch the first
 /// attempt. So the deadline is not read again after a wait (B5), and an attempt that the budget refuses
-/// to admit is made, and not retried.
+/// to admit is made, and not retried. Nor can it mark what its service does as inside (B15): give an
+/// inner retry its [`layer`](crate::Retrying::layer).
 pub struct TowerPolicy<Req, Res, E> {
     policy: Policy,
     name: &'static str,
@@ -205,10 +206,9 @@ impl Future for TowerWait {
         }
         self.started = true;
         let now = clock::tokio_now();
-        let session = lock(&self.session)
+        let admitted_at = lock(&self.session)
             .as_mut()
-            .map(|session| session.started_at(now));
-        let admitted_at = session.flatten().unwrap_or(now);
+            .map_or(now, |session| session.started_at(now));
         self.sleep = Box::pin(sleep(admitted_at.saturating_sub(now)));
         self.sleep.as_mut().poll(cx)
     }
