@@ -1,9 +1,10 @@
-use crate::clock::{NEVER, duration, is_due, nanos};
-use crate::{Abort, Action, AttemptId, Config, ConfigError, Limit, Snapshot, Verdict};
-use backoff_policy::{Series, uniform};
+use crate::{Abort, Action, AttemptId, Config, ConfigError, Snapshot, State, Verdict};
+use core::fmt;
 use core::time::Duration;
+pub(crate) use machine::Machine;
 pub(crate) use params::Params;
 
+mod machine;
 mod params;
 mod reading;
 mod spacing;
@@ -23,55 +24,8 @@ mod tests;
 /// address and keeps no metrics: those are for what is built on it.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    params: Params,
-    phase: Phase,
-    /// Where the series of delays stands; `None` before the first failure of a series.
-    series: Option<Series>,
-    /// Since when a connection is wanted and missing. Always `Some` in CONNECTING and in
-    /// TRANSIENT_FAILURE.
-    wanted_since: Option<u64>,
-    /// Failures since the series last restarted, for people and for `max_attempts`.
-    failures: u32,
-    /// The earliest start after the attempt in flight, should it fail, where the series has
-    /// restarted since that one started (D5); [`NEVER`] where it has not.
-    restart_at: u64,
-    /// Attempts started so far: the latest has the id `attempts - 1`.
-    attempts: u64,
-}
-
-/// Each phase holds exactly the instants that it needs, in ns.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Idle {
-        not_before: u64,
-    },
-    Connecting {
-        attempt: Attempt,
-        deadline: u64,
-    },
-    Ready {
-        attempt: Attempt,
-        since: u64,
-    },
-    TransientFailure {
-        until: u64,
-    },
-    GaveUp {
-        limit: Limit,
-        /// What was left to wait, for a snapshot.
-        not_before: u64,
-    },
-    Shutdown,
-}
-
-/// The latest attempt.
-#[derive(Clone, Copy, Debug)]
-struct Attempt {
-    started_at: u64,
-    /// The delay to the next one, should this one fail (S9).
-    backoff: u64,
-    /// What it was drawn by. Should this one succeed, a first delay is too (D9).
-    draw: u64,
+    pub(crate) params: Params,
+    pub(crate) machine: Machine,
 }
 
 impl Connection {
@@ -90,12 +44,7 @@ impl Connection {
     pub(crate) const fn with_params(params: Params) -> Self {
         Self {
             params,
-            phase: Phase::Idle { not_before: 0 },
-            series: None,
-            wanted_since: None,
-            failures: 0,
-            restart_at: NEVER,
-            attempts: 0,
+            machine: Machine::NEW,
         }
     }
 
@@ -107,22 +56,9 @@ impl Connection {
     ///
     /// As [`new`](Self::new).
     pub fn restore(config: Config, now: Duration, snapshot: Snapshot) -> Result<Self, ConfigError> {
-        Ok(Self::new(config)?.resumed(now, snapshot))
-    }
-
-    /// The same config, at the place of a snapshot.
-    pub(crate) fn resumed(&self, now: Duration, snapshot: Snapshot) -> Self {
-        let mut connection = Self::with_params(self.params.clone());
-        let schedule = &self.params.schedule;
-        let wait = nanos(snapshot.wait.min(schedule.longest()));
-        connection.phase = Phase::Idle {
-            not_before: nanos(now).saturating_add(wait),
-        };
-        let resume = |current| Series::resume(schedule, current);
-        connection.series = snapshot.backoff.map(resume);
-        connection.failures = snapshot.failures;
-        connection.attempts = snapshot.attempts;
-        connection
+        let params = Params::new(&config)?;
+        let machine = Machine::resumed(&params, now, snapshot);
+        Ok(Self { params, machine })
     }
 
     // ---- What the application wants ----
@@ -131,13 +67,7 @@ impl Connection {
     /// its wait is over. Gives up at once where that is not before `max_elapsed` (D11). Says
     /// nothing new while a connection is wanted or there, or after an end.
     pub fn connect(&mut self, now: Duration) {
-        if let Phase::Idle { not_before } = self.phase {
-            let now = nanos(now);
-            self.wanted_since.get_or_insert(now);
-            if self.elapses_by(not_before) {
-                self.give_up(Limit::Elapsed, not_before);
-            }
-        }
+        self.machine.connect(&self.params, now);
     }
 
     /// Wants no connection any more: IDLE, where no attempt starts and the wait still counts
@@ -145,41 +75,20 @@ impl Connection {
     /// success nor failure (D12).
     #[must_use]
     pub fn withdraw(&mut self, now: Duration) -> Option<Abort> {
-        self.wanted_since = None;
-        let (not_before, abort) = match self.phase {
-            Phase::Connecting { attempt, .. } => {
-                (self.next_start(nanos(now), attempt), Some(self.abort()))
-            }
-            Phase::TransientFailure { until } => (until, None),
-            _ => return None,
-        };
-        self.phase = Phase::Idle { not_before };
-        abort
+        self.machine.withdraw(&self.params, now)
     }
 
     /// Restarts the series, and ends a wait (C4). An attempt in flight goes on; if it fails, the
     /// next one starts at once (D5). Leads out of `GaveUp`, to IDLE.
     pub fn reset(&mut self, now: Duration) {
-        self.reset_at(nanos(now), nanos(now));
+        self.machine.reset(now);
     }
 
     /// As [`reset`](Self::reset), but a wait ends at a point of `window` from now that `draw`,
     /// uniform over all of `u64`, chooses; or when it would have ended, if that is sooner. So a
     /// fleet that is reset together does not return together (D15).
     pub fn reset_within(&mut self, now: Duration, window: Duration, draw: u64) {
-        let wait = nanos(uniform(window, draw));
-        self.reset_at(nanos(now), nanos(now).saturating_add(wait));
-    }
-
-    fn reset_at(&mut self, now: u64, point: u64) {
-        self.restart_series(now, point);
-        match &mut self.phase {
-            Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => {
-                *at = point.min(*at);
-            }
-            Phase::GaveUp { .. } => self.phase = Phase::Idle { not_before: point },
-            Phase::Connecting { .. } | Phase::Ready { .. } | Phase::Shutdown => {}
-        }
+        self.machine.reset_within(now, window, draw);
     }
 
     /// The server to connect to has changed: starts afresh, at once if a connection is wanted and
@@ -187,23 +96,13 @@ impl Connection {
     /// nothing starts before `connect`, as after a loss (C2). Leads out of `GaveUp`, to IDLE.
     #[must_use]
     pub fn retarget(&mut self, now: Duration) -> Option<Abort> {
-        if matches!(self.phase, Phase::Shutdown) {
-            return None;
-        }
-        let abort = self.has_connection().then(|| self.abort());
-        let now = nanos(now);
-        self.restart_series(now, now);
-        self.phase = Phase::Idle { not_before: now };
-        abort
+        self.machine.retarget(now)
     }
 
     /// Ends everything for good (C1): no deadline and no action follow.
     #[must_use]
     pub fn shutdown(&mut self) -> Option<Abort> {
-        let abort = self.has_connection().then(|| self.abort());
-        self.phase = Phase::Shutdown;
-        self.wanted_since = None;
-        abort
+        self.machine.shutdown()
     }
 
     // ---- What happened ----
@@ -213,29 +112,14 @@ impl Connection {
     /// for it (D13). It counts as long as the machine has not asked to abort the attempt.
     #[must_use]
     pub fn handle_settings(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        match self.phase {
-            Phase::Connecting {
-                attempt: latest, ..
-            } if self.is_latest(attempt) => {
-                self.wanted_since = None;
-                if self.params.stable_time == 0 {
-                    self.clear_failures(); // (S11)
-                }
-                self.phase = Phase::Ready {
-                    attempt: latest,
-                    since: nanos(now),
-                };
-                Verdict::Accepted
-            }
-            _ => Verdict::Stale,
-        }
+        self.machine.handle_settings(&self.params, now, attempt)
     }
 
     /// The attempt failed before SETTINGS arrived, for whatever reason: back off (S1). Of a
     /// connection that is READY it says what [`handle_lost`](Self::handle_lost) does.
     #[must_use]
     pub fn handle_failed(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        self.end(now, attempt)
+        self.machine.handle_end(&self.params, now, attempt)
     }
 
     /// The READY connection that this attempt made is gone: IDLE until it is wanted again (C2),
@@ -243,19 +127,7 @@ impl Connection {
     /// [`handle_failed`](Self::handle_failed) does.
     #[must_use]
     pub fn handle_lost(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        self.end(now, attempt)
-    }
-
-    /// The machine knows how far the attempt had come, whatever the host calls its end (D6).
-    fn end(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        let now = nanos(now);
-        match self.phase {
-            _ if !self.is_latest(attempt) => return Verdict::Stale,
-            Phase::Connecting { attempt, .. } => self.fail(now, attempt),
-            Phase::Ready { attempt, since } => self.lose(now, attempt, since),
-            _ => return Verdict::Stale,
-        }
-        Verdict::Accepted
+        self.machine.handle_end(&self.params, now, attempt)
     }
 
     // ---- What to do ----
@@ -264,21 +136,7 @@ impl Connection {
     /// and `None` asks for no call. Every other call that takes `&mut self` may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        match self.due_at() {
-            NEVER => None, // the end of time never comes (D7)
-            due_at => Some(duration(due_at)),
-        }
-    }
-
-    #[inline]
-    fn due_at(&self) -> u64 {
-        match self.phase {
-            Phase::Connecting { deadline, .. } => deadline, // (D7)
-            Phase::Idle { not_before: at } | Phase::TransientFailure { until: at } => {
-                self.wanted_since.map_or(NEVER, |since| at.max(since))
-            }
-            Phase::Ready { .. } | Phase::GaveUp { .. } | Phase::Shutdown => NEVER,
-        }
+        self.machine.poll_timeout()
     }
 
     /// Says what to do now, if anything. Calling early is harmless, calling late is one action.
@@ -286,43 +144,52 @@ impl Connection {
     /// for each `Start` and not otherwise (S9).
     #[must_use]
     pub fn poll_action(&mut self, now: Duration, draw: impl FnOnce() -> u64) -> Option<Action> {
-        let (now, due_at) = (nanos(now), self.due_at());
-        if !is_due(due_at, now) {
-            return None;
-        }
-        if let Phase::Connecting { attempt, .. } = self.phase {
-            self.fail(now, attempt); // (S5)
-            return Some(Action::Abort(self.abort()));
-        }
-        if self.elapses_by(now) {
-            self.give_up(Limit::Elapsed, due_at); // the host is late (D11)
-            return None;
-        }
-        Some(Action::Start(self.start(now, due_at, draw())))
+        self.machine.poll_action(&self.params, now, draw)
     }
 
-    /// Lets the next attempt have this number, for a host that counts over several machines (A2).
-    #[cfg(feature = "alloc")]
-    pub(crate) const fn number_from(&mut self, attempts: u64) {
-        self.attempts = attempts;
+    // ---- What is known ----
+
+    /// The state, with its deadline where it has one (C1).
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.machine.state()
     }
 
-    const fn has_connection(&self) -> bool {
-        matches!(self.phase, Phase::Connecting { .. } | Phase::Ready { .. })
+    /// Attempts started in the machine's life, and in that of the one it was restored from.
+    #[must_use]
+    pub const fn attempts(&self) -> u64 {
+        self.machine.attempts()
     }
 
-    pub(crate) const fn latest(&self) -> AttemptId {
-        AttemptId(self.attempts.saturating_sub(1))
+    /// Failures since the series last restarted: attempts, and with
+    /// [`Reset::AfterStable`](crate::Reset::AfterStable) connections that were lost too soon (D9).
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.machine.failures()
     }
 
-    /// One outcome per attempt, and at most one attempt in flight: any other id is old (D6).
-    fn is_latest(&self, attempt: AttemptId) -> bool {
-        attempt == self.latest()
+    /// Says whether a connection is wanted and missing.
+    #[must_use]
+    pub const fn is_wanted(&self) -> bool {
+        self.machine.is_wanted()
     }
 
-    const fn abort(&self) -> Abort {
-        Abort {
-            attempt: self.latest(),
-        }
+    /// The config that the machine runs by. A span of 2^64 ns or more has no end.
+    #[must_use]
+    pub const fn config(&self) -> Config {
+        self.params.config()
+    }
+
+    /// What to keep for [`restore`](Self::restore), as if the connection or attempt there is
+    /// ended now: lost or cancelled. Take it before `shutdown`, which forgets the wait.
+    #[must_use]
+    pub fn snapshot(&self, now: Duration) -> Snapshot {
+        self.machine.snapshot(&self.params, now)
+    }
+
+    /// Says in one line what the machine is doing and why, for a human.
+    #[must_use]
+    pub fn explain(&self, now: Duration) -> impl fmt::Display + use<'_> {
+        self.machine.explain(now)
     }
 }

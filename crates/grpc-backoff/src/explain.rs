@@ -1,11 +1,11 @@
-use crate::{Connection, State};
+use crate::State;
+use crate::connection::Machine;
 use core::fmt;
 use core::time::Duration;
 
-impl Connection {
+impl Machine {
     /// Says in one line what the machine is doing and why, for a human.
-    #[must_use]
-    pub fn explain(&self, now: Duration) -> impl fmt::Display + use<'_> {
+    pub(crate) fn explain(&self, now: Duration) -> impl fmt::Display + use<'_> {
         fmt::from_fn(move |f| {
             let failures = Failures(self.failures());
             match self.state() {

@@ -1,17 +1,19 @@
-use crate::connection::Params;
-use crate::{
-    Abort, AttemptId, Config, ConfigError, Connection, FlapGuard, Limit, Snapshot, Start, Verdict,
-};
-use address::Address;
+use crate::connection::{Machine, Params};
+use crate::{Abort, AttemptId, Config, ConfigError, Connection, FlapGuard, Limit, Snapshot, Start};
+use address::{Address, contains, revive};
+use addresses::Addresses;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::mem::take;
 use core::time::Duration;
+use leftovers::Leftovers;
 
 mod address;
+mod addresses;
 mod explain;
 mod interleave;
+mod leftovers;
 mod list;
+mod outcomes;
 mod pass;
 mod state;
 
@@ -53,13 +55,10 @@ pub struct PickFirst<A> {
     /// What every machine runs by.
     params: Params,
     /// In the order of preference (A1).
-    addresses: Vec<Address<A>>,
-    /// Addresses that have left the list, with the time when they are forgotten (A9).
-    former: Vec<(Address<A>, Duration)>,
+    addresses: Addresses<A>,
+    leftovers: Leftovers<A>,
     /// When to ask for a new list, where there is somebody to ask (A7).
     resolver: Option<Box<Connection>>,
-    /// What is still to be aborted.
-    aborts: Vec<Abort>,
     /// Since when a connection is wanted and missing.
     wanted_since: Option<Duration>,
     /// How many addresses have had their turn in this pass: all of them, once it has failed.
@@ -110,10 +109,9 @@ impl<A: PartialEq> PickFirst<A> {
     ) -> Result<Self, ConfigError> {
         let mut pick_first = Self {
             params: Params::new(&config)?,
-            addresses: Vec::new(),
-            former: Vec::new(),
+            addresses: Addresses::NONE,
+            leftovers: Leftovers::NONE,
             resolver: None,
-            aborts: Vec::new(),
             wanted_since: None,
             turns: 0,
             next_turn: Duration::ZERO,
@@ -137,13 +135,16 @@ impl<A: PartialEq> PickFirst<A> {
         snapshot: impl IntoIterator<Item = (A, Snapshot)>,
     ) -> Result<Self, ConfigError> {
         let mut pick_first = Self::new(config, [])?;
+        let mut addresses = Vec::new();
         for (value, snapshot) in snapshot {
-            let mut address = pick_first.fresh(value);
-            address.machine = address.machine.resumed(now, snapshot);
+            let machine = Machine::resumed(&pick_first.params, now, snapshot);
+            let address = Address::new(value, machine);
             pick_first.attempts = pick_first.attempts.max(snapshot.attempts);
-            pick_first.add(address);
+            if !contains(&addresses, &address.value) {
+                addresses.push(address);
+            }
         }
-        pick_first.addresses.shrink_to_fit();
+        pick_first.addresses = addresses.into();
         Ok(pick_first)
     }
 
@@ -170,9 +171,9 @@ impl<A: PartialEq> PickFirst<A> {
             return;
         }
         self.wanted_since = Some(now);
-        for address in &mut self.addresses {
-            address.revive(now);
-            address.failed = address.waits_after_failure(now);
+        for address in self.addresses.iter_mut() {
+            revive(&mut address.machine, &self.params, now);
+            address.failed = address.waits_after_failure(&self.params, now);
         }
         self.check_pass(now);
         self.begin_pass(now);
@@ -183,7 +184,7 @@ impl<A: PartialEq> PickFirst<A> {
     pub fn withdraw(&mut self, now: Duration) {
         self.wanted_since = None;
         self.failing = false;
-        self.end_each(|machine| machine.withdraw(now));
+        self.end_each(|params, machine| machine.withdraw(params, now));
     }
 
     /// Restarts the series of every address, ends all waits and begins a new pass (C4). Attempts
@@ -215,20 +216,20 @@ impl<A: PartialEq> PickFirst<A> {
         if self.end == Some(End::Shutdown) {
             return;
         }
-        for address in take(&mut self.addresses) {
-            self.aborts.extend(address.end().1);
+        for address in self.addresses.take() {
+            self.leftovers.abort(address.end().1);
         }
-        self.former.clear();
+        self.leftovers.forget_all();
         let wanted = self.wanted_since.take();
         self.replace(now, addresses);
         self.wanted_since = wanted;
-        self.end_each(|machine| machine.retarget(now));
+        self.end_each(|_, machine| machine.retarget(now));
         self.restart(now);
     }
 
     /// Ends everything for good (C1): no deadline follows, and no action but aborts.
     pub fn shutdown(&mut self) {
-        self.end_each(Connection::shutdown);
+        self.end_each(|_, machine| machine.shutdown());
         self.wanted_since = None;
         self.end = Some(End::Shutdown);
     }
@@ -249,63 +250,10 @@ impl<A: PartialEq> PickFirst<A> {
                 self.turns = self.turns.min(index.saturating_add(1)); // those behind it: anew
                 continue;
             }
-            self.aborts.extend(address.machine.withdraw(now));
-            address.machine.connect(since);
+            let abort = address.machine.withdraw(&self.params, now);
+            self.leftovers.abort(abort);
+            address.machine.connect(&self.params, since);
         }
-    }
-
-    // ---- What happened ----
-
-    /// The server's SETTINGS has arrived for this attempt: it wins, and all else that is in
-    /// flight is aborted (A5). See [`Connection::handle_settings`].
-    #[must_use]
-    pub fn handle_settings(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        let mut machines = self
-            .addresses
-            .iter_mut()
-            .map(|address| &mut address.machine);
-        let accepted =
-            |machine: &mut Connection| machine.handle_settings(now, attempt) == Verdict::Accepted;
-        if !machines.any(accepted) {
-            return Verdict::Stale;
-        }
-        self.withdraw(now);
-        Verdict::Accepted
-    }
-
-    /// The attempt failed before SETTINGS arrived, or the resolution did: its address backs off
-    /// (S1), and the next one has its turn (A4). Of a connection that is READY it says what
-    /// [`handle_lost`](Self::handle_lost) does.
-    #[must_use]
-    pub fn handle_failed(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        if let Some(resolver) = &mut self.resolver
-            && resolver.handle_failed(now, attempt) == Verdict::Accepted
-        {
-            self.resolution_failed(now);
-            return Verdict::Accepted;
-        }
-        for index in 0..self.addresses.len() {
-            let Some(address) = self.addresses.get_mut(index) else {
-                break;
-            };
-            let was_ready = address.is_ready();
-            if address.machine.handle_failed(now, attempt) == Verdict::Accepted {
-                if was_ready {
-                    self.check_limits(now);
-                } else {
-                    self.failed(index, now);
-                }
-                return Verdict::Accepted;
-            }
-        }
-        Verdict::Stale
-    }
-
-    /// The READY connection that this attempt made is gone: IDLE until it is wanted again (C2).
-    /// Of an attempt in flight it says what [`handle_failed`](Self::handle_failed) does.
-    #[must_use]
-    pub fn handle_lost(&mut self, now: Duration, attempt: AttemptId) -> Verdict {
-        self.handle_failed(now, attempt)
     }
 
     // ---- What to do ----
@@ -327,7 +275,7 @@ impl<A: PartialEq> PickFirst<A> {
         now: Duration,
         draw: impl FnMut() -> u64,
     ) -> Option<PickAction<'_, A>> {
-        if let Some(abort) = self.aborts.pop() {
+        if let Some(abort) = self.leftovers.next_abort() {
             return Some(PickAction::Abort(abort));
         }
         let due = self.poll_machines(now, draw)?;
@@ -341,18 +289,25 @@ impl<A: PartialEq> PickFirst<A> {
         })
     }
 
-    fn end_each(&mut self, end: impl FnMut(&mut Connection) -> Option<Abort>) {
-        let mut aborts = take(&mut self.aborts);
-        aborts.extend(self.machines().filter_map(end));
-        self.aborts = aborts;
+    fn end_each(&mut self, end: impl Fn(&Params, &mut Machine) -> Option<Abort>) {
+        for machine in self.leftovers.machines() {
+            let _ = end(&self.params, machine); // ended long ago
+        }
+        for address in self.addresses.iter_mut() {
+            self.leftovers
+                .abort(end(&self.params, &mut address.machine));
+        }
+        if let Some(resolver) = &mut self.resolver {
+            (self.leftovers).abort(end(&resolver.params, &mut resolver.machine));
+        }
     }
 
     /// All machines: of the addresses, of those that are remembered, and of the resolver.
-    fn machines(&mut self) -> impl Iterator<Item = &mut Connection> {
-        let former = self.former.iter_mut().map(|(address, _)| address);
-        let addresses = self.addresses.iter_mut().chain(former);
+    fn machines(&mut self) -> impl Iterator<Item = &mut Machine> {
+        let addresses = self.addresses.iter_mut();
         let machines = addresses.map(|address| &mut address.machine);
-        machines.chain(self.resolver.as_deref_mut())
+        let resolver = self.resolver.as_mut().map(|resolver| &mut resolver.machine);
+        machines.chain(self.leftovers.machines()).chain(resolver)
     }
 }
 
@@ -362,10 +317,9 @@ mod tests {
 
     #[test]
     fn one_address_takes_little_more_than_its_connection() {
-        let connection = size_of::<Connection>();
-        assert_eq!(size_of::<Address<()>>() - connection, 24);
-        assert_eq!(size_of::<PickFirst<()>>() - size_of::<Params>(), 136);
+        assert_eq!(size_of::<Address<()>>() - size_of::<Machine>(), 16);
+        assert_eq!(size_of::<PickFirst<()>>() - size_of::<Params>(), 176);
         let one = PickFirst::new(Config::GRPC, [()]).expect("valid");
-        assert_eq!(one.addresses.capacity(), 1);
+        assert!(matches!(one.addresses, Addresses::One(_)));
     }
 }

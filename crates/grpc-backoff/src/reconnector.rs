@@ -10,27 +10,27 @@ mod guard;
 mod handle;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod options;
 mod phase;
 mod report;
+mod resolver;
 mod service;
 mod shared;
 mod status;
 mod tell;
+#[cfg(test)]
+mod tests;
 
-use crate::{AttemptId, Config, ConfigError, PickFirst, Snapshot};
+use crate::{Config, ConfigError, PickFirst, Snapshot};
 use ::core::fmt;
 use ::core::future::poll_fn;
-use ::core::pin::Pin;
 use ::core::time::Duration;
 pub(crate) use clock::Clock;
 use connect::{Dial, Stop, Waiting};
 use core::Core;
-use draws::Draws;
+use resolver::Resolver;
 use std::boxed::Box;
 use std::panic::resume_unwind;
-#[cfg(feature = "metrics")]
-use std::string::String;
-use std::string::ToString;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -92,14 +92,10 @@ pub struct Reconnector<A: Clone + Eq, F, Fut> {
     handle: Handle<A>,
     /// The futures of the attempts in flight.
     dials: Vec<Dial<Fut>>,
-    resolver: Option<Resolver<A>>,
-    resolving: Option<(AttemptId, Resolving<A>)>,
+    resolver: Option<Box<Resolver<A>>>,
     /// An attempt has ended, and the task has not let others run since.
     owes_yield: bool,
 }
-
-type Resolver<A> = Box<dyn FnMut() -> Resolving<A> + Send>;
-type Resolving<A> = Pin<Box<dyn Future<Output = Result<Vec<A>, Arc<str>>> + Send>>;
 
 impl<F, Fut> Reconnector<(), F, Fut>
 where
@@ -177,72 +173,8 @@ where
             },
             dials: Vec::new(),
             resolver: None,
-            resolving: None,
             owes_yield: false,
         }
-    }
-
-    /// Takes its draws from a generator with this seed: for tests that replay. Never use one
-    /// seed for two clients.
-    #[must_use]
-    pub fn with_seed(self, seed: u64) -> Self {
-        self.with_inner(|inner| inner.draws = Draws::seeded(seed))
-    }
-
-    /// Takes its draws, uniform over all of `u64`, from a function: for tests that name each
-    /// delay. It is called in the middle of a step, so it must not call the [`Handle`] of its own
-    /// reconnector; should it panic, a generator takes its place.
-    #[must_use]
-    pub fn with_draws(self, draws: impl FnMut() -> u64 + Send + 'static) -> Self {
-        self.with_inner(|inner| inner.draws = Draws::Function(Box::new(draws)))
-    }
-
-    /// Starts attempts only within a budget that many reconnectors share (D17).
-    #[must_use]
-    pub fn with_budget(self, budget: AttemptBudget) -> Self {
-        self.with_inner(|inner| inner.budget = Some(budget))
-    }
-
-    /// Names the target in what `tracing` and the metrics say of it.
-    #[must_use]
-    pub fn named(self, target: impl Into<Arc<str>>) -> Self {
-        self.with_inner(|inner| inner.teller_mut().target = Some(target.into()))
-    }
-
-    /// Adds labels to its metrics, such as `grpc.lb.backend_service` and `grpc.lb.locality`, which
-    /// gRFC A94 leaves to whoever knows them.
-    #[cfg(feature = "metrics")]
-    #[must_use]
-    pub fn with_labels(self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        self.with_inner(|inner| inner.teller_mut().labels.add(labels))
-    }
-
-    /// Calls `observer` at the end of every attempt, with what was planned and what came of it. As
-    /// `tracing` subscribers and recorders of metrics, it may call the [`Handle`], and its panic
-    /// breaks nothing: whoever caused the news goes on.
-    #[must_use]
-    pub fn on_attempt(self, observer: impl Fn(&AttemptReport) + Send + Sync + 'static) -> Self {
-        self.with_inner(|inner| inner.teller_mut().observer = Some(Arc::new(observer)))
-    }
-
-    /// Reads from a function how long the machine has been suspended since it booted, instead of
-    /// from the system's clocks (D16): for tests, and for systems whose clocks do not say. It may call
-    /// the [`Handle`].
-    #[must_use]
-    pub fn with_suspend_clock(
-        self,
-        suspended: impl Fn() -> Duration + Send + Sync + 'static,
-    ) -> Self {
-        let so_far = suspended();
-        self.with_inner(|inner| {
-            inner.suspended = so_far;
-            inner.suspend_clock = Some(Arc::new(suspended));
-        })
-    }
-
-    fn with_inner(self, change: impl FnOnce(&mut core::Inner<A>)) -> Self {
-        self.handle.core.with(|inner, _| change(inner));
-        self
     }
 
     /// Reads and commands it from anywhere, also while it is inside
@@ -279,37 +211,6 @@ where
     Fut: Future<Output = Result<C, Failure<E>>>,
     E: fmt::Display,
 {
-    /// As [`with_addresses`](Self::with_addresses), with addresses that are looked for at the
-    /// first [`connect`](Self::connect), and again after each pass over them that failed.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Reconnector::new).
-    pub fn with_resolver<R, Res, Addresses, Error>(
-        config: Config,
-        mut resolve: R,
-        dial: F,
-    ) -> Result<Self, ConfigError>
-    where
-        R: FnMut() -> Res + Send + 'static,
-        Res: Future<Output = Result<Addresses, Error>> + Send + 'static,
-        Addresses: IntoIterator<Item = A>,
-        Error: fmt::Display,
-    {
-        let machine = PickFirst::new(config, [])?.with_resolver();
-        let mut reconnector = Self::drive(machine, dial);
-        reconnector.resolver = Some(Box::new(move || {
-            let resolving = resolve();
-            Box::pin(async move {
-                match resolving.await {
-                    Ok(addresses) => Ok(addresses.into_iter().collect()),
-                    Err(error) => Err(error.to_string().into()),
-                }
-            })
-        }));
-        Ok(reconnector)
-    }
-
     /// Gives a connection, as soon as the backoff allows and the server accepts. A connection
     /// given before counts as lost. Dropped before it is done, the next call goes on: see
     /// [cancel safety](Self#cancel-safety).

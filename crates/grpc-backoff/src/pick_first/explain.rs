@@ -33,7 +33,7 @@ impl<A> PickFirst<A> {
         } else if in_flight > 0 {
             write!(f, "; trying {in_flight} of {all} addresses")?;
         }
-        if self.resolver.as_deref().is_some_and(is_connecting) {
+        if self.resolver_machine().is_some_and(is_connecting) {
             f.write_str("; resolving")?;
         }
         match self.next_start() {

@@ -1,10 +1,10 @@
 //! A list that changes: what stays keeps its machine.
 
-use super::address::Address;
+use super::address::{Address, contains};
 use super::{End, PickFirst};
-use crate::{AttemptId, Connection, Verdict};
+use crate::connection::Machine;
+use crate::{AttemptId, Verdict};
 use alloc::vec::Vec;
-use core::mem::take;
 use core::time::Duration;
 
 impl<A: PartialEq> PickFirst<A> {
@@ -48,26 +48,22 @@ impl<A: PartialEq> PickFirst<A> {
         if self.end == Some(End::Shutdown) {
             return;
         }
-        self.former.retain(|(_, forget_at)| *forget_at > now);
-        let mut left = take(&mut self.addresses);
+        self.leftovers.forget(now);
+        let (mut left, mut list) = (self.addresses.take(), Vec::new());
         for value in addresses {
-            if self.contains(&value) {
+            if contains(&list, &value) {
                 continue; // (A8)
             }
             let staying = left.iter().position(|address| address.value == value);
-            let returning = (self.former.iter()).position(|(address, _)| address.value == value);
-            let address = match (staying, returning) {
-                (Some(index), _) => left.swap_remove(index),
-                (None, Some(index)) => {
-                    let (mut address, _) = self.former.swap_remove(index);
-                    address.failed = address.waits_after_failure(now);
-                    address
-                }
-                (None, None) => self.fresh(value),
+            let address = match staying {
+                Some(index) => left.swap_remove(index),
+                None => self
+                    .returning(&value, now)
+                    .unwrap_or_else(|| Address::new(value, Machine::NEW)),
             };
-            self.addresses.push(address);
+            list.push(address);
         }
-        self.addresses.shrink_to_fit(); // most have one, and there may be very many of them
+        self.addresses = list.into();
         self.leave(now, left);
         if !self.addresses.iter().all(|address| address.gave_up()) {
             self.end = None;
@@ -83,31 +79,24 @@ impl<A: PartialEq> PickFirst<A> {
     fn leave(&mut self, now: Duration, left: Vec<Address<A>>) {
         let max_backoff = self.params.schedule.cap();
         for address in left {
-            let snapshot = address.machine.snapshot(now);
+            let snapshot = address.machine.snapshot(&self.params, now);
             if snapshot.failures > 0 || !snapshot.wait.is_zero() {
-                let machine = address.machine.resumed(now, snapshot);
+                let machine = Machine::resumed(&self.params, now, snapshot);
                 let forget_at = now.saturating_add(snapshot.wait);
                 let forget_at = forget_at.saturating_add(max_backoff);
                 let (value, abort) = address.end();
-                self.former.push((Address::new(value, machine), forget_at));
-                self.aborts.extend(abort);
+                (self.leftovers).remember(Address::new(value, machine), forget_at);
+                self.leftovers.abort(abort);
             } else {
-                self.aborts.extend(address.end().1);
+                self.leftovers.abort(address.end().1);
             }
         }
     }
 
-    pub(super) fn fresh(&self, value: A) -> Address<A> {
-        Address::new(value, Connection::with_params(self.params.clone()))
-    }
-
-    pub(super) fn add(&mut self, address: Address<A>) {
-        if !self.contains(&address.value) {
-            self.addresses.push(address);
-        }
-    }
-
-    fn contains(&self, value: &A) -> bool {
-        self.addresses.iter().any(|address| address.value == *value)
+    /// An address that is remembered.
+    fn returning(&mut self, value: &A, now: Duration) -> Option<Address<A>> {
+        let mut address = self.leftovers.recall(value)?;
+        address.failed = address.waits_after_failure(&self.params, now);
+        Some(address)
     }
 }

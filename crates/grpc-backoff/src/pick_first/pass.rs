@@ -2,8 +2,9 @@
 
 use super::address::{is_connecting, revive};
 use super::{End, PickFirst};
-use crate::clock::duration;
-use crate::{Abort, Action, Connection, Limit, Start, State};
+use crate::clock::{duration, nanos};
+use crate::connection::Machine;
+use crate::{Abort, Action, Limit, Start, State};
 use core::time::Duration;
 
 /// What a machine asks for.
@@ -17,7 +18,7 @@ impl<A: PartialEq> PickFirst<A> {
     /// Begins at the head of the list (A1). Attempts in flight go on and need no turn.
     pub(super) fn begin_pass(&mut self, now: Duration) {
         self.turns = 0;
-        for address in &mut self.addresses {
+        for address in self.addresses.iter_mut() {
             address.tried = false;
         }
         if !self.addresses.iter().any(|address| address.is_connecting()) {
@@ -56,11 +57,11 @@ impl<A: PartialEq> PickFirst<A> {
             self.turns = self.turns.saturating_add(1);
             let waits_already = address.machine.is_wanted();
             address.turn_at = if waits_already {
-                Duration::ZERO
+                0
             } else {
-                self.next_turn
+                nanos(self.next_turn)
             };
-            address.machine.connect(since);
+            address.machine.connect(&self.params, since);
             if address.is_due(now) {
                 let delay = duration(self.params.connection_attempt_delay);
                 self.next_turn = now.saturating_add(delay); // (A3)
@@ -83,9 +84,9 @@ impl<A: PartialEq> PickFirst<A> {
             if !address.is_connecting() {
                 address.machine.number_from(self.attempts);
             }
-            match address.machine.poll_action(now, &mut draw) {
+            match address.machine.poll_action(&self.params, now, &mut draw) {
                 Some(Action::Start(mut start)) => {
-                    start.due_at = start.due_at.max(address.turn_at);
+                    start.due_at = start.due_at.max(duration(address.turn_at));
                     self.attempts = self.attempts.saturating_add(1);
                     return Some(Due::Start(index, start));
                 }
@@ -101,8 +102,8 @@ impl<A: PartialEq> PickFirst<A> {
 
     fn poll_resolver(&mut self, now: Duration, draw: impl FnOnce() -> u64) -> Option<Due> {
         let resolver = self.resolver.as_deref_mut()?;
-        if !is_connecting(resolver) {
-            resolver.number_from(self.attempts);
+        if !is_connecting(&resolver.machine) {
+            resolver.machine.number_from(self.attempts);
         }
         match resolver.poll_action(now, draw) {
             Some(Action::Start(start)) => {
@@ -162,7 +163,7 @@ impl<A: PartialEq> PickFirst<A> {
     }
 
     fn forget_failures(&mut self) {
-        for address in &mut self.addresses {
+        for address in self.addresses.iter_mut() {
             (address.failed, address.tried) = (false, false);
         }
     }
@@ -175,7 +176,7 @@ impl<A: PartialEq> PickFirst<A> {
     /// Asks for a new list, as soon as the backoff of resolutions allows (A7).
     pub(super) fn resolve(&mut self, now: Duration) {
         if let (Some(resolver), true) = (&mut self.resolver, self.wanted_since.is_some()) {
-            revive(resolver, now);
+            revive(&mut resolver.machine, &resolver.params, now);
             resolver.connect(now);
         }
     }
@@ -188,7 +189,8 @@ impl<A: PartialEq> PickFirst<A> {
         self.take_turns(now);
         let limit = if self.addresses.is_empty() {
             let elapsed = self.gives_up_at().is_some_and(|limit| limit <= now);
-            let resolver = self.resolver.as_deref().and_then(limit_of);
+            let resolver = self.resolver.as_ref();
+            let resolver = resolver.and_then(|resolver| limit_of(&resolver.machine));
             resolver.or_else(|| elapsed.then_some(Limit::Elapsed))
         } else {
             let all = self.addresses.iter().all(|address| address.gave_up());
@@ -206,12 +208,12 @@ impl<A: PartialEq> PickFirst<A> {
 
     pub(super) fn withdraw_resolution(&mut self, now: Duration) {
         if let Some(resolver) = &mut self.resolver {
-            self.aborts.extend(resolver.withdraw(now));
+            self.leftovers.abort(resolver.withdraw(now));
         }
     }
 }
 
-fn limit_of(machine: &Connection) -> Option<Limit> {
+fn limit_of(machine: &Machine) -> Option<Limit> {
     match machine.state() {
         State::GaveUp { limit } => Some(limit),
         _ => None,

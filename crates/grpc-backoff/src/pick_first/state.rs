@@ -2,7 +2,10 @@
 
 use super::address::is_connecting;
 use super::{Address, End, PickFirst};
+#[cfg(feature = "tokio")]
+use crate::AttemptId;
 use crate::clock::duration;
+use crate::connection::Machine;
 use crate::{Connection, Snapshot, State};
 use core::time::Duration;
 
@@ -32,12 +35,12 @@ impl<A> PickFirst<A> {
             return State::TransientFailure { until }; // (A6)
         }
         if self.addresses.is_empty() {
-            let resolving = self.resolver.as_deref().map(Connection::state);
+            let resolving = self.resolver_machine().map(Machine::state);
             let until = Duration::MAX; // until there is an address (A8)
             return resolving.unwrap_or(State::TransientFailure { until });
         }
         let mut in_flight = self.in_flight();
-        in_flight.next().map_or(State::Idle, Connection::state)
+        in_flight.next().map_or(State::Idle, Machine::state)
     }
 
     /// When the next attempt starts, or the next resolution where there is no address, if nothing
@@ -47,9 +50,9 @@ impl<A> PickFirst<A> {
         let addresses = self.addresses.iter().enumerate();
         let waiting = addresses.filter(|(_, address)| !address.is_connecting());
         let starts = waiting.filter_map(|(index, address)| self.due_at(index, address));
-        let resolver = self.resolver.as_deref();
+        let resolver = self.resolver_machine();
         let resolver = resolver.filter(|one| self.addresses.is_empty() && !is_connecting(one));
-        let resolution = resolver.and_then(Connection::poll_timeout);
+        let resolution = resolver.and_then(Machine::poll_timeout);
         starts.chain(self.next_turn()).chain(resolution).min()
     }
 
@@ -70,47 +73,59 @@ impl<A> PickFirst<A> {
     /// an address, those of resolutions.
     #[must_use]
     pub fn failures(&self) -> u32 {
-        let sum = |sum: u32, machine: &Connection| sum.saturating_add(machine.failures());
         if self.addresses.is_empty() {
-            return self.resolver.as_deref().map_or(0, Connection::failures);
+            return self.resolver_machine().map_or(0, Machine::failures);
         }
-        (self.connections()).fold(0, |total, (_, machine)| sum(total, machine))
+        let each = self
+            .addresses
+            .iter()
+            .map(|address| address.machine.failures());
+        each.fold(0, u32::saturating_add)
     }
 
-    /// The addresses in order, each with its own connection: for reading.
-    pub fn connections(&self) -> impl ExactSizeIterator<Item = (&A, &Connection)> {
-        (self.addresses.iter()).map(|address| (&address.value, &address.machine))
+    /// The addresses in order, each with a copy of its connection: for reading.
+    pub fn connections(&self) -> impl ExactSizeIterator<Item = (&A, Connection)> {
+        self.addresses.iter().map(|Address { value, machine, .. }| {
+            let (params, machine) = (self.params.clone(), machine.clone());
+            (value, Connection { params, machine })
+        })
     }
 
     /// What to keep for [`restore`](Self::restore), for each address on the list: see
     /// [`Connection::snapshot`]. Of an empty list nothing is kept, not even the number of attempts.
     pub fn snapshot(&self, now: Duration) -> impl ExactSizeIterator<Item = (&A, Snapshot)> {
-        self.connections().map(move |(address, machine)| {
-            let attempts = self.attempts; // so that no id is given twice
-            let snapshot = machine.snapshot(now);
-            (
-                address,
-                Snapshot {
-                    attempts,
-                    ..snapshot
-                },
-            )
+        self.addresses.iter().map(move |address| {
+            let snapshot = Snapshot {
+                attempts: self.attempts, // so that no id is given twice
+                ..address.machine.snapshot(&self.params, now)
+            };
+            (&address.value, snapshot)
         })
     }
 
-    pub(super) fn ready(&self) -> Option<&Connection> {
+    /// Says whether this attempt is in flight.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn has_in_flight(&self, attempt: AttemptId) -> bool {
+        self.in_flight().any(|machine| machine.latest() == attempt)
+    }
+
+    pub(super) fn resolver_machine(&self) -> Option<&Machine> {
+        self.resolver.as_ref().map(|resolver| &resolver.machine)
+    }
+
+    pub(super) fn ready(&self) -> Option<&Machine> {
         let ready = self.addresses.iter().find(|address| address.is_ready());
         ready.map(|address| &address.machine)
     }
 
-    pub(super) fn in_flight(&self) -> impl Iterator<Item = &Connection> {
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = &Machine> {
         let machines = self.addresses.iter().map(|address| &address.machine);
         machines.filter(|machine| is_connecting(machine))
     }
 
     /// When each machine that counts is due: the resolver, and the addresses by `due_at`.
     pub(super) fn deadlines(&self) -> impl Iterator<Item = Duration> {
-        let resolver = self.resolver.as_deref().and_then(Connection::poll_timeout);
+        let resolver = self.resolver_machine().and_then(Machine::poll_timeout);
         let addresses = self.addresses.iter().enumerate();
         let due = addresses.filter_map(|(index, address)| self.due_at(index, address));
         resolver.into_iter().chain(due)

@@ -5,6 +5,7 @@ use super::attempt::Attempt;
 use super::catch::{Panic, catch, discard};
 use super::core::{Core, Ended, Given, Step};
 use super::report::{Error, Failure, Outcome, Wait};
+use super::resolver::Running;
 use super::tell;
 use crate::{AttemptId, Start};
 use core::fmt;
@@ -195,47 +196,11 @@ where
         })
     }
 
-    fn resolve(&mut self, id: AttemptId) -> Result<(), Stop<E>> {
-        let resolve = self.resolver.as_mut();
-        match resolve.map(catch) {
-            Some(Ok(resolving)) => self.resolving = Some((id, resolving)),
-            Some(Err(panic)) => return Err(self.resolver_panicked(id, panic)),
-            None => {}
-        }
-        Ok(())
-    }
-
     fn panicked(&mut self, attempt: AttemptId, panic: Panic) -> Stop<E> {
         let outcome = Outcome::Failed("the connect function panicked".into());
         (self.handle.core).with(|inner, now| inner.failed(now, attempt, outcome));
         self.owes_yield = true;
         Stop::Panicked(panic)
-    }
-
-    fn resolver_panicked(&mut self, id: AttemptId, panic: Panic) -> Stop<E> {
-        let why = Err("the resolver panicked".into());
-        (self.handle.core).with(|inner, now| inner.resolved(now, id, why));
-        self.owes_yield = true;
-        Stop::Panicked(panic)
-    }
-
-    fn poll_resolving(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Stop<E>>> {
-        let Some((id, resolving)) = &mut self.resolving else {
-            return Poll::Pending;
-        };
-        let id = *id;
-        let polled = match catch(|| resolving.as_mut().poll(cx)) {
-            Ok(polled) => Ok(ready!(polled)),
-            Err(panic) => Err(panic),
-        };
-        discard(self.resolving.take());
-        Poll::Ready(match polled {
-            Ok(resolved) => {
-                (self.handle.core).with(|inner, now| inner.resolved(now, id, resolved));
-                Ok(())
-            }
-            Err(panic) => Err(self.resolver_panicked(id, panic)),
-        })
     }
 }
 
@@ -248,10 +213,10 @@ impl<A: Clone + Eq, F, Fut> Reconnector<A, F, Fut> {
         if self.dials.is_empty() {
             self.dials = Vec::new(); // a wait needs no room
         }
-        if let Some((id, _)) = self.resolving
-            && !core.look(|inner, _| inner.is_resolving(id))
-        {
-            discard(self.resolving.take());
+        if let Some(resolver) = &mut self.resolver {
+            let is_over =
+                |running: &mut Running<A>| !core.look(|inner, _| inner.is_resolving(running.id));
+            discard(resolver.running.take_if(is_over));
         }
     }
 }

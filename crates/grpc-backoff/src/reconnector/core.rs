@@ -1,32 +1,31 @@
 //! What a reconnector, its handles and its attempts share: the machine behind one lock.
 
+mod extras;
 mod flight;
+mod live;
 mod outcomes;
 mod steps;
 
-use super::budget::AttemptBudget;
 use super::catch::catch;
 use super::clock::{Clock, time_suspended};
 use super::draws::Draws;
 use super::status::{LastFailure, Status};
-use super::tell::{News, Open, Teller, tell};
-use crate::{AttemptId, PickFirst, State};
-use core::mem::{Discriminant, discriminant, take};
+use super::tell::{News, Teller, tell};
+use crate::{PickFirst, State};
+use core::mem::{Discriminant, discriminant};
 use core::task::Waker;
 use core::time::Duration;
+use std::boxed::Box;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::vec::Vec;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
+use extras::Extras;
 use flight::{Flight, Resolution};
+use live::LiveIfAny;
 pub(super) use outcomes::Given;
 pub(super) use steps::{Ended, Step};
 
-pub(super) type SuspendClock = Arc<dyn Fn() -> Duration + Send + Sync>;
-
 pub(super) struct Core<A> {
-    pub(super) clock: Clock,
     inner: Mutex<Inner<A>>,
 }
 
@@ -34,24 +33,14 @@ pub(super) struct Core<A> {
 pub(super) struct Inner<A> {
     pub(super) machine: PickFirst<A>,
     clock: Clock,
-    /// Attempts that have no outcome yet.
-    flights: Vec<Flight>,
-    /// The resolution in flight.
-    resolving: Option<Resolution>,
+    live: LiveIfAny,
     /// How often `withdraw` was called.
     pub(super) withdrawals: u32,
-    /// The attempt whose connection the owner was given, until it is gone.
-    given: Option<AttemptId>,
     pub(super) draws: Draws,
-    pub(super) budget: Option<AttemptBudget>,
-    /// From when the budget lets the next attempt start.
-    permit: Option<Instant>,
+    /// Few have any.
+    extras: Option<Box<Extras>>,
     /// Most have a default one.
     pub(super) teller: Option<Arc<Teller>>,
-    /// To be told once the lock is released.
-    news: Vec<News>,
-    /// The connection that was told of as open.
-    open: Option<Open>,
     /// Since the last success.
     last_failure: Option<LastFailure>,
     /// Made when somebody watches.
@@ -60,32 +49,24 @@ pub(super) struct Inner<A> {
     told: Discriminant<State>,
     /// The owner, while it waits.
     waker: Option<Waker>,
-    pub(super) suspend_clock: Option<SuspendClock>,
     pub(super) suspended: Duration,
 }
 
 impl<A: Clone + Eq> Core<A> {
     pub(super) fn new(clock: Clock, machine: PickFirst<A>) -> Arc<Self> {
         Arc::new(Self {
-            clock,
             inner: Mutex::new(Inner {
                 told: discriminant(&machine.state()),
                 machine,
                 clock,
-                flights: Vec::new(),
-                resolving: None,
+                live: LiveIfAny::NONE,
                 withdrawals: 0,
-                given: None,
                 draws: Draws::random(),
-                budget: None,
-                permit: None,
+                extras: None,
                 teller: None,
-                news: Vec::new(),
-                open: None,
                 last_failure: None,
                 watch: None,
                 waker: None,
-                suspend_clock: None,
                 suspended: time_suspended(),
             }),
         })
@@ -93,7 +74,9 @@ impl<A: Clone + Eq> Core<A> {
 
     /// Runs `f`, which changes nothing that anybody is told of, under the lock.
     pub(super) fn look<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> R) -> R {
-        f(&mut self.lock(), self.clock.now())
+        let mut inner = self.lock();
+        let now = inner.clock.now();
+        f(&mut inner, now)
     }
 
     /// Runs `f` under the lock, then tells what has changed.
@@ -110,9 +93,10 @@ impl<A: Clone + Eq> Core<A> {
     /// call back.
     fn run<R>(&self, f: impl FnOnce(&mut Inner<A>, Duration) -> (R, Option<Waker>)) -> R {
         let mut inner = self.lock();
-        let (result, waker) = f(&mut inner, self.clock.now());
+        let now = inner.clock.now();
+        let (result, waker) = f(&mut inner, now);
         let watch = inner.tell_state();
-        let news = take(&mut inner.news);
+        let news = inner.live.take_news();
         let teller = inner.teller.clone().filter(|_| !news.is_empty());
         drop(inner);
         if let Some(watch) = watch {
@@ -139,7 +123,7 @@ impl<A: Clone + Eq> Core<A> {
     /// How long the system has been suspended; a clock of the host's is read outside the lock, and
     /// one that panics says nothing new.
     pub(super) fn time_suspended(&self) -> Duration {
-        let clock = self.look(|inner, _| inner.suspend_clock.clone());
+        let clock = self.look(|inner, _| inner.extras.as_ref()?.suspend_clock.clone());
         clock.map_or_else(time_suspended, |clock| {
             catch(|| clock()).unwrap_or_default()
         })
@@ -164,8 +148,16 @@ impl<A: Clone + Eq> Inner<A> {
             state: self.machine.state(),
             failures: self.machine.failures(),
             last_failure: self.last_failure.clone(),
-            next_attempt_at: next.map(|at| self.permit.map_or(at, |permit| at.max(permit))),
+            next_attempt_at: next.map(|at| self.permit().map_or(at, |permit| at.max(permit))),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds_no_more(&self) -> bool {
+        self.live.is_none()
+            && self.extras.is_none()
+            && self.teller.is_none()
+            && self.watch.is_none()
     }
 
     /// Watches the status; after the end it changes no more.
@@ -186,7 +178,8 @@ impl<A: Clone + Eq> Inner<A> {
         self.still_open(state);
         if self.told != discriminant(&state) {
             self.told = discriminant(&state);
-            self.news.push(News::State(self.status()));
+            let status = self.status();
+            self.live.news.push(News::State(status));
         }
         match state {
             State::Shutdown => self.watch.take(), // nothing follows

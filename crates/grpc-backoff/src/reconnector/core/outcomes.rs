@@ -67,7 +67,7 @@ impl<A: Clone + Eq> Inner<A> {
         why: Disconnect,
         reason: Option<Arc<str>>,
     ) -> Verdict {
-        self.given = self.given.filter(|&given| given != attempt);
+        self.live.given = self.live.given.filter(|&given| given != attempt);
         let verdict = self.machine.handle_failed(now, attempt);
         if verdict == Verdict::Accepted && !self.finish(attempt, outcome) {
             self.lost_open(attempt, why, reason);
@@ -87,7 +87,7 @@ impl<A: Clone + Eq> Inner<A> {
         if !self.is_live(attempt) {
             return Given::Stale;
         }
-        self.given = Some(attempt);
+        self.live.given = Some(attempt);
         Given::Connection
     }
 
@@ -99,8 +99,12 @@ impl<A: Clone + Eq> Inner<A> {
 
     /// The deadline passed, or the machine has no more use for the attempt.
     pub(super) fn aborted(&mut self, now: Duration, attempt: AttemptId) {
-        if let Some(resolution) = self.resolving.filter(|resolution| resolution.id == attempt) {
-            self.resolving = None;
+        if let Some(resolution) = self
+            .live
+            .resolving
+            .filter(|resolution| resolution.id == attempt)
+        {
+            self.live.resolving = None;
             let within = resolution.deadline.saturating_sub(resolution.started_at);
             return self.resolution_failed(attempt, Reason::Deadline(within));
         }
@@ -114,21 +118,14 @@ impl<A: Clone + Eq> Inner<A> {
 
     /// Cancels what the machine has no more use for (D12).
     pub(in super::super) fn cancel_rest(&mut self) {
-        let stale: Vec<_> = (self.flights.iter().map(|flight| flight.start.attempt))
-            .filter(|&attempt| !self.is_in_flight(attempt))
+        let stale: Vec<_> = (self.live.flights.iter().map(|flight| flight.start.attempt))
+            .filter(|&attempt| !self.machine.has_in_flight(attempt))
             .collect();
         for attempt in stale {
             self.finish(attempt, Outcome::Cancelled);
         }
-        self.resolving = None;
-        self.given = self.given.filter(|&given| self.is_live(given));
-    }
-
-    fn is_in_flight(&self, id: AttemptId) -> bool {
-        let mut connections = self.machine.connections();
-        connections.any(|(_, connection)| {
-            matches!(connection.state(), State::Connecting { attempt, .. } if attempt == id)
-        })
+        self.live.resolving = None;
+        self.live.given = self.live.given.filter(|&given| self.is_live(given));
     }
 
     /// The resolution has given addresses, or failed with this error.
@@ -138,7 +135,8 @@ impl<A: Clone + Eq> Inner<A> {
         resolution: AttemptId,
         addresses: Result<Vec<A>, Arc<str>>,
     ) {
-        self.resolving = self
+        self.live.resolving = self
+            .live
             .resolving
             .filter(|resolving| resolving.id != resolution);
         let error = match addresses {
@@ -162,13 +160,14 @@ impl<A: Clone + Eq> Inner<A> {
         let phase = Some(Phase::Resolve);
         let failure = LastFailure { phase, reason };
         let news = News::ResolutionFailed(resolution, failure.clone());
-        self.news.push(news);
+        self.live.news.push(news);
         self.last_failure = Some(failure);
     }
 
     /// Whether the resolution is in flight.
     pub(in super::super) fn is_resolving(&self, resolution: AttemptId) -> bool {
-        self.resolving
+        self.live
+            .resolving
             .is_some_and(|resolving| resolving.id == resolution)
     }
 
@@ -178,6 +177,7 @@ impl<A: Clone + Eq> Inner<A> {
             matches!(self.machine.state(), State::Ready { attempt: ready, .. } if ready == attempt);
         ready
             || self
+                .live
                 .flights
                 .iter()
                 .any(|flight| flight.start.attempt == attempt)
@@ -186,7 +186,7 @@ impl<A: Clone + Eq> Inner<A> {
     pub(in super::super) fn enter(&mut self, attempt: AttemptId, phase: Phase) {
         if let Some(flight) = self.flight(attempt) {
             flight.phases.enter(phase);
-            self.news.push(News::Phase(attempt, phase));
+            self.live.news.push(News::Phase(attempt, phase));
         }
     }
 
@@ -197,19 +197,19 @@ impl<A: Clone + Eq> Inner<A> {
     }
 
     fn flight(&mut self, attempt: AttemptId) -> Option<&mut Flight> {
-        let mut flights = self.flights.iter_mut();
+        let mut flights = self.live.flights.iter_mut();
         flights.find(|flight| flight.start.attempt == attempt)
     }
 
     /// Tells what came of an attempt, if it was in flight.
     fn finish(&mut self, attempt: AttemptId, outcome: Outcome) -> bool {
-        let mut attempts = self.flights.iter().map(|flight| flight.start.attempt);
+        let mut attempts = self.live.flights.iter().map(|flight| flight.start.attempt);
         let Some(at) = attempts.position(|flying| flying == attempt) else {
             return false;
         };
-        let flight = self.flights.swap_remove(at);
-        if self.flights.is_empty() {
-            self.flights = Vec::new(); // a wait needs no room
+        let flight = self.live.flights.swap_remove(at);
+        if self.live.flights.is_empty() {
+            self.live.flights = Vec::new(); // a wait needs no room
         }
         let reason = match &outcome {
             Outcome::Failed(error) | Outcome::Refused(error) => {
@@ -230,22 +230,22 @@ impl<A: Clone + Eq> Inner<A> {
         }
         let report = flight.report(self.clock, outcome);
         if report.outcome == Outcome::Connected {
-            self.open = Some(Open::of(&report));
+            self.live.open = Some(Open::of(&report));
         }
-        self.news.push(News::Ended(report));
+        self.live.news.push(News::Ended(report));
         true
     }
 
     /// The connection that this attempt made is gone, if it was told of as open.
     fn lost_open(&mut self, attempt: AttemptId, why: Disconnect, reason: Option<Arc<str>>) {
-        if let Some(open) = self.open.take_if(|open| open.attempt == attempt) {
-            self.news.push(News::Lost(open, why, reason));
+        if let Some(open) = self.live.open.take_if(|open| open.attempt == attempt) {
+            self.live.news.push(News::Lost(open, why, reason));
         }
     }
 
     /// What was open is not wanted any more, unless the machine still has it.
     pub(super) fn still_open(&mut self, state: State) {
-        let gone = self.open.filter(
+        let gone = self.live.open.filter(
             |open| !matches!(state, State::Ready { attempt, .. } if attempt == open.attempt),
         );
         if let Some(open) = gone {

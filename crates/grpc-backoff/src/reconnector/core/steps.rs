@@ -5,7 +5,7 @@ use super::super::disconnect::Disconnect;
 use super::super::report::Wait;
 use super::super::status::Status;
 use super::super::tell::News;
-use super::{Flight, Inner, Resolution};
+use super::{Extras, Flight, Inner, Resolution};
 use crate::{Abort, AttemptId, PickAction, Start, State};
 use core::task::{Poll, Waker};
 use core::time::Duration;
@@ -57,7 +57,7 @@ impl<A: Clone + Eq> Inner<A> {
 
     /// The connection that the owner was given is gone, if there is one.
     pub(in super::super) fn lost(&mut self, now: Duration) {
-        if let Some(attempt) = self.given {
+        if let Some(attempt) = self.live.given {
             let _ = self.gone(now, attempt, Disconnect::Unknown, None);
         }
     }
@@ -83,9 +83,11 @@ impl<A: Clone + Eq> Inner<A> {
                 Some(PickAction::Start { start, address }) => {
                     let deadline = self.clock.at_most(start.deadline);
                     let step = Step::Start(start, address.clone(), deadline);
-                    self.permit = None;
-                    self.flights.reserve_exact(1);
-                    self.flights.push(Flight::new(start));
+                    self.extras
+                        .iter_mut()
+                        .for_each(|extras| extras.permit = None);
+                    self.live.flights.reserve_exact(1);
+                    self.live.flights.push(Flight::new(start));
                     return step;
                 }
                 Some(PickAction::Abort(Abort { attempt })) => {
@@ -93,7 +95,7 @@ impl<A: Clone + Eq> Inner<A> {
                     return Step::Again;
                 }
                 Some(PickAction::Resolve(start)) => {
-                    self.resolving = Some(Resolution {
+                    self.live.resolving = Some(Resolution {
                         id: start.attempt,
                         started_at: now,
                         deadline: start.deadline,
@@ -103,7 +105,7 @@ impl<A: Clone + Eq> Inner<A> {
                 None => {}
             }
         }
-        let busy = self.resolving.is_some() || !self.flights.is_empty();
+        let busy = self.live.resolving.is_some() || !self.live.flights.is_empty();
         match self.machine.state() {
             State::Shutdown => Step::End(Ended::Shutdown),
             State::GaveUp { .. } => Step::End(Ended::GaveUp(self.status())),
@@ -136,23 +138,24 @@ impl<A: Clone + Eq> Inner<A> {
     /// Until when an attempt that is due has to wait for the budget (D17). An end that is due, of
     /// an attempt or of all (D11), comes first, and needs no permit.
     fn wait_for_permit(&mut self, now: Duration) -> Option<Instant> {
-        let budget = self.budget.as_ref()?;
+        (self.extras.as_ref()?).budget.as_ref()?;
         let start = self.machine.next_start().filter(|&at| at <= now);
         if start.is_none() || self.ends().any(|end| end <= now) {
             return None;
         }
-        let kept = self
-            .permit
-            .filter(|permit| Clock::read().saturating_duration_since(*permit) <= KEPT);
-        let permit = kept.unwrap_or_else(|| budget.reserve());
-        self.permit = Some(permit);
+        let Extras { budget, permit, .. } = self.extras.as_deref_mut()?;
+        let kept = permit.filter(|kept| Clock::read().saturating_duration_since(*kept) <= KEPT);
+        let permit = *permit.insert(match kept {
+            Some(kept) => kept,
+            None => budget.as_ref()?.reserve(),
+        });
         (permit > Clock::read()).then_some(permit)
     }
 
     /// When what is in flight ends, and when all does (D11).
     fn ends(&self) -> impl Iterator<Item = Duration> {
-        let flights = self.flights.iter().map(|flight| flight.start.deadline);
-        let resolution = self.resolving.map(|resolution| resolution.deadline);
+        let flights = self.live.flights.iter().map(|flight| flight.start.deadline);
+        let resolution = self.live.resolving.map(|resolution| resolution.deadline);
         flights.chain(resolution).chain(self.machine.elapses_at())
     }
 
@@ -176,7 +179,7 @@ impl<A: Clone + Eq> Inner<A> {
             _ if wait == Wait::ForReady => return None,
             _ => {}
         }
-        let busy = self.resolving.is_some() || !self.flights.is_empty();
+        let busy = self.live.resolving.is_some() || !self.live.flights.is_empty();
         let failing = matches!(state, State::TransientFailure { .. }); // (C3)
         let status = self.status();
         let due = (status.next_attempt_at).is_some_and(|at| at <= Clock::read());
@@ -207,7 +210,7 @@ impl<A: Clone + Eq> Inner<A> {
 
     /// The owner has the connection that it was given.
     pub(in super::super) fn is_given(&self) -> bool {
-        self.given.is_some()
+        self.live.given.is_some()
     }
 
     /// While the machine was suspended its monotonic clock stood still: a wait may have been over
@@ -217,7 +220,7 @@ impl<A: Clone + Eq> Inner<A> {
         if jump >= SUSPENDED {
             self.suspended = suspended;
             if !matches!(self.machine.state(), State::GaveUp { .. }) {
-                self.news.push(News::Suspended(jump));
+                self.live.news.push(News::Suspended(jump));
                 self.machine.reset_within(now, SLICE, self.draws.next());
             }
         }
