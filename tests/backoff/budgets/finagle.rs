@@ -56,6 +56,19 @@ fn rule_backoff_b22_deposits_and_withdrawals_expire() {
     );
 }
 
+/// (B22) However long ago the host's epoch is, and however long nobody called: since 1970, and then
+/// for three years.
+#[test]
+fn rule_backoff_b22_any_epoch_will_do() {
+    let budget = FinagleBudget::new(s(10), 1, Ratio::new(1, 1)).expect("valid");
+    for now in [1_796_000_000, 1_890_000_000, u64::MAX / 2_000_000_000] {
+        assert_eq!(retries(&budget, s(now)), 11, "at {now} s");
+        assert_eq!(budget.balance(s(now + 9)), 0, "at {now} s");
+        assert_eq!(budget.balance(s(now + 11)), 10, "at {now} s");
+        succeed(&budget, s(now + 11));
+    }
+}
+
 /// (B22) A clock that goes back changes nothing that has been counted.
 #[test]
 fn rule_backoff_b22_an_earlier_time_counts_in_the_latest_slice() {

@@ -94,6 +94,15 @@ fn rule_backoff_b24_the_window_is_two_minutes() {
     assert_eq!(throttle.counts(s(125)), (0, 0));
 }
 
+/// (B24) Since 1970 too.
+#[test]
+fn rule_backoff_b24_any_epoch_will_do() {
+    let (throttle, now) = (SreThrottle::standard(), s(1_796_000_000));
+    succeed(&throttle, now);
+    assert_eq!(throttle.counts(now + s(100)), (1, 1));
+    assert_eq!(throttle.counts(now + s(125)), (0, 0));
+}
+
 /// (B24) A server that accepts 10 requests per second gets about 20, of 100 that are wanted; once
 /// it accepts all again, so does the client.
 #[test]
