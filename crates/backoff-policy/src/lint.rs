@@ -1,6 +1,6 @@
 //! What is legal but risky in a policy (B17).
 
-use crate::{DeadlineFrom, FirstDelay, Jitter, Policy};
+use crate::{DeadlineFrom, FirstDelay, HintRule, Jitter, Policy, Repeats};
 use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -140,12 +140,33 @@ impl Policy {
         let immediate = |policy: &Self| policy.first_delay == FirstDelay::Immediate;
         let most = |n: Option<NonZeroU32>| n.map_or(u64::MAX, |n| u64::from(n.get()));
         let time = |policy: &Self| policy.deadline.unwrap_or(Duration::MAX);
+        let throttled = |policy: &Self| {
+            let factor = policy.throttle_factor.get();
+            let (base, cap) = (policy.schedule.base(), policy.schedule.cap());
+            base.saturating_mul(factor).min(cap)
+        };
+        let (own_hint, named_hint) = (patience(self.hint), patience(named.hint));
         (0..waits).any(sooner)
+            || throttled(self) < throttled(&named)
+            || (named_hint.0 && !own_hint.0)
+            || own_hint.1 < named_hint.1
+            || (self.repeats == Repeats::Everything && named.repeats != Repeats::Everything)
             || (immediate(self) && !immediate(&named))
             || most(self.attempts) > most(named.attempts)
             || time(self) > time(&named)
             || (self.deadline_from == DeadlineFrom::FirstFailure
                 && named.deadline_from == DeadlineFrom::Start)
+    }
+}
+
+/// Whether a short hint leaves the computed delay as it is, and how much a long one adds to it.
+const fn patience(rule: HintRule) -> (bool, Duration) {
+    match rule {
+        HintRule::AtLeast => (true, Duration::MAX),
+        HintRule::Within(most) => (true, most),
+        HintRule::Ignore => (true, Duration::ZERO),
+        HintRule::Exact => (false, Duration::MAX),
+        HintRule::Capped(most) => (false, most),
     }
 }
 

@@ -55,8 +55,17 @@ fn rule_backoff_b17_lints_name_what_is_risky() {
 /// (B17) Whoever takes a preset's name and is faster is told so; slower is fine.
 #[test]
 fn rule_backoff_b17_faster_than_its_name_is_told() {
-    let faster = |text: &str| lints(text).contains(&Lint::FasterThanNamed("calls"));
+    let faster = |text: &str| {
+        let is =
+            |lint: &Lint| matches!(lint, Lint::FasterThanNamed(name) if text.starts_with(name));
+        lints(text).iter().any(is)
+    };
     for text in [
+        "hint=exact",
+        "hint=within:5s",
+        "hint=capped:1h",
+        "hint=ignore",
+        "repeats=everything",
         "base=500ms",
         "multiplier=1.5",
         "attempts=6",
@@ -72,8 +81,25 @@ fn rule_backoff_b17_faster_than_its_name_is_told() {
         "deadline=1m",
         "cap=1m",
         "jitter=equal",
+        "throttle-factor=2",
+        "from=start",
     ] {
         assert!(!faster(&format!("calls,{text}")), "{text}");
+    }
+    for (text, expected) in [
+        ("aws-sdk-2.1,throttle-factor=19", true),
+        ("aws-sdk-2.1,throttle-factor=21", false),
+        ("aws-sdk-2.1,base=1s,throttle-factor=1", false), // as late as before
+        ("aws-sdk-2.1,hint=within:4s", true),
+        ("aws-sdk-2.1,hint=within:6s", false),
+        ("grpc-call,hint=at-least", false),
+        ("gcs-cpp,repeats=idempotent", false),
+        ("gcs-python,from=first-failure", true),
+        ("gcs-python,deadline=119s", false),
+        ("gcs-python,deadline=121s", true),
+        ("gcs-python,deadline=none", true),
+    ] {
+        assert_eq!(faster(text), expected, "{text}");
     }
     assert_eq!(
         Lint::FasterThanNamed("calls").to_string(),
