@@ -12,7 +12,7 @@ pub use error::ParsePolicyError;
 
 /// Reads the name of a preset, fields, or both: `grpc-call`, `base=1s,cap=1m,jitter=full`,
 /// `webhooks,attempts=8`. Without a name it starts from base 1 s, multiplier 2, cap 60 s and full
-/// jitter, without limits.
+/// jitter, without limits. Each field is there once at most.
 ///
 /// | field | values |
 /// |---|---|
@@ -45,6 +45,10 @@ impl FromStr for Policy {
             let Some((key, value)) = field.split_once('=') else {
                 return Err(ParsePolicyError::new("a field such as base=1s", field));
             };
+            let is_it = |field: &&str| field.split_once('=').is_some_and(|(other, _)| other == key);
+            if text.split(',').filter(is_it).count() > 1 {
+                return Err(ParsePolicyError::new("each field once", field));
+            }
             match key {
                 "base" => base = parse_duration(value)?,
                 "cap" => cap = parse_duration(value)?,

@@ -55,6 +55,10 @@ fn rule_backoff_b18_what_cannot_be_read_is_named() {
             r#""-1s" where a policy has a span such as 250ms, 1.5s, 2m or 1h (B18)"#,
         ),
         ("base=0s", "the base is zero (B1)"),
+        (
+            "calls,base=1s,cap=1m,base=1s",
+            r#""base=1s" where a policy has each field once (B18)"#,
+        ),
         ("base=2m", "the cap 60s is below the base 120s (B1)"),
         (
             "multiplier=x",
