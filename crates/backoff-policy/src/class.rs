@@ -53,8 +53,12 @@ impl Class {
         })
     }
 
-    /// What an I/O error means: refused and unreachable never got there, what breaks midway may
-    /// have been done, and the rest (not found, denied, invalid) will fail again.
+    /// What an I/O error means: a connection that was refused, or had no address to start from, never
+    /// got there; what breaks midway may have been done, and the rest (not found, denied, invalid)
+    /// will fail again.
+    ///
+    /// Unreachable and not connected are no proof that nothing was sent: a connection in use ends with
+    /// them, too.
     ///
     /// ```
     /// # use {backoff_policy::Class, std::io::ErrorKind};
@@ -65,14 +69,13 @@ impl Class {
     pub const fn of_io(kind: std::io::ErrorKind) -> Self {
         use std::io::ErrorKind as Kind;
         match kind {
-            Kind::ConnectionRefused
-            | Kind::HostUnreachable
+            Kind::ConnectionRefused | Kind::AddrNotAvailable => Self::Unsent,
+            Kind::TimedOut => Self::Timeout,
+            Kind::HostUnreachable
             | Kind::NetworkUnreachable
             | Kind::NetworkDown
             | Kind::NotConnected
-            | Kind::AddrNotAvailable => Self::Unsent,
-            Kind::TimedOut => Self::Timeout,
-            Kind::ConnectionReset
+            | Kind::ConnectionReset
             | Kind::ConnectionAborted
             | Kind::BrokenPipe
             | Kind::UnexpectedEof

@@ -23,7 +23,7 @@ pub enum HintRule {
     Within(Duration),
     /// The hint, but at most this.
     Capped(Duration),
-    /// The computed delay, whatever the server says.
+    /// The computed delay, whatever the server says: even that it wants no retry.
     Ignore,
 }
 

@@ -49,7 +49,7 @@ pub struct Policy {
     /// same do not return together (B6): 20. [`HintRule::Exact`] adds nothing.
     pub hint_jitter_percent: u8,
     /// How long an attempt must have worked before its failure starts a new series (B8): it never
-    /// does.
+    /// does. At zero every attempt that worked at all does.
     pub healthy_time: Option<Duration>,
     /// Whether what is not idempotent is tried again: it is not (B13).
     pub repeats: Repeats,

@@ -4,6 +4,7 @@ use crate::{
     Repeats, Series, uniform,
 };
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 /// One operation that is tried until it succeeds or the [`Policy`] gives up.
@@ -182,7 +183,8 @@ impl Retry {
         draw: u64,
     ) -> Decision {
         let now_ns = nanos(now);
-        if (policy.healthy_time).is_some_and(|time| failure.healthy_for >= time) {
+        let worked = !failure.healthy_for.is_zero();
+        if worked && (policy.healthy_time).is_some_and(|time| failure.healthy_for >= time) {
             let (idempotency, layer) = (self.idempotency, self.layer);
             *self = Self::new(now)
                 .with_idempotency(idempotency)
@@ -232,7 +234,8 @@ impl Retry {
 
     /// Why no wait could help, before any is computed.
     fn must_end(&self, policy: &Policy, failure: Failure) -> Option<Reason> {
-        if failure.class == Class::Permanent || failure.hint == Some(Hint::Never) {
+        let refused = failure.hint == Some(Hint::Never) && policy.hint != HintRule::Ignore;
+        if failure.class == Class::Permanent || refused {
             return Some(Reason::Permanent);
         }
         let repeatable = self.idempotency == Idempotency::Always
@@ -256,17 +259,18 @@ impl Retry {
             return Duration::ZERO;
         }
         let series = self.series.get_or_insert_with(|| Series::new(schedule));
+        let factor = match class {
+            Class::Throttled => policy.throttle_factor,
+            _ => NonZeroU32::MIN,
+        };
         if first && policy.first_delay == FirstDelay::Exact {
-            let delay = series.current();
+            let delay = schedule.base().saturating_mul(factor.get());
             if schedule.jitter != Jitter::Decorrelated {
                 _ = series.next(schedule, draw);
             }
-            return delay;
+            return delay.min(schedule.cap());
         }
-        match class {
-            Class::Throttled => series.next_scaled(schedule, policy.throttle_factor, draw),
-            _ => series.next(schedule, draw),
-        }
+        series.next_scaled(schedule, factor, draw)
     }
 
     /// The delay beside a hint, and the hint if it is what decides (B6).
@@ -282,17 +286,17 @@ impl Retry {
             let most = Duration::from_nanos(percent.of(nanos(hint)));
             hint.saturating_add(uniform(most, draw))
         };
-        let chosen = match policy.hint {
+        let counts = match policy.hint {
             HintRule::Exact => {
                 self.series = None;
-                hint
+                return (hint, Some(hint));
             }
-            HintRule::AtLeast => jittered(hint).max(delay),
-            HintRule::Within(most) => jittered(hint).clamp(delay, delay.saturating_add(most)),
-            HintRule::Capped(most) => jittered(hint.min(most)),
-            HintRule::Ignore => delay,
+            HintRule::Capped(most) => return (jittered(hint.min(most)), Some(hint)),
+            HintRule::Ignore => return (delay, None),
+            HintRule::AtLeast => jittered(hint),
+            HintRule::Within(most) => jittered(hint).min(delay.saturating_add(most)),
         };
-        (chosen, (chosen != delay).then_some(hint))
+        (counts.max(delay), (counts >= delay).then_some(hint))
     }
 
     /// The time before the deadline (B5). A clock that went back gives none away (B11).

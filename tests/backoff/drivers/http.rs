@@ -65,6 +65,9 @@ fn rule_backoff_b14_what_is_malformed_is_no_hint() {
         "Thu, 31 Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 24:00:00 GMT",
         "Sun, 06 Nov 1994 08:60:00 GMT",
+        "Sat, 31 Dec 2016 23:59:60 GMT", // there was such a second
+        "Mon, 01 Jan 0001 00:00:00 GMT", // a clock that is not set
+        "Wed, 31 Dec 1969 23:59:59 GMT",
         "Sun, 06 Nov 0094 08:49:37 GMT",
         "Sunday, 06-Nov-1994 08:49:37 GMT",
         "Sun Nov 6 08:49:37 1994",

@@ -24,7 +24,13 @@ fn rule_backoff_b13_statuses_codes_and_errors_have_a_class() {
     assert_eq!(retried, [4, 8, 14]);
     for (kind, class) in [
         (ErrorKind::ConnectionRefused, Class::Unsent),
+        (ErrorKind::AddrNotAvailable, Class::Unsent),
         (ErrorKind::ConnectionReset, Class::Transient),
+        // Linux ends a connection whose request has been sent with these, too.
+        (ErrorKind::HostUnreachable, Class::Transient),
+        (ErrorKind::NetworkUnreachable, Class::Transient),
+        (ErrorKind::NetworkDown, Class::Transient),
+        (ErrorKind::NotConnected, Class::Transient),
         (ErrorKind::TimedOut, Class::Timeout),
         (ErrorKind::NotFound, Class::Permanent),
         (ErrorKind::PermissionDenied, Class::Permanent),
@@ -70,6 +76,18 @@ fn rule_backoff_b16_throttling_raises_the_ceiling() {
         ceilings(Class::Throttled)[..6],
         [1_000, 2_000, 4_000, 8_000, 16_000, 20_000]
     );
+}
+
+/// (B16) An exact first delay after throttling is that higher ceiling, and at most the cap.
+#[test]
+fn rule_backoff_b16_throttling_raises_an_exact_first_delay() {
+    for (factor, delay) in [(1, s(1)), (20, s(20)), (100, s(60)), (u32::MAX, s(60))] {
+        let policy = format!("base=1s,cap=60s,first=exact,throttle-factor={factor}");
+        let mut run = Run::of(policy.parse().expect("valid"));
+        assert_eq!(run.fails_and_waits(s(0), Class::Throttled).delay, delay);
+        let next = run.fails_and_waits(s(0), Class::Transient).delay;
+        assert_eq!(next, s(1), "half of 2 s");
+    }
 }
 
 /// (B3) The first delay as its option says; what follows is the same.

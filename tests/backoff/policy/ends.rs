@@ -122,6 +122,14 @@ fn rule_backoff_b8_only_a_stated_healthy_time_resets() {
         "nobody asked for it"
     );
 
+    // A healthy time of zero is reached by whatever worked at all, and by nothing that did not.
+    let at_once = Policy {
+        healthy_time: Some(s(0)),
+        ..healthy
+    };
+    assert_eq!(third(at_once, s(60), up(ms(1))), s(1));
+    assert_eq!(third(at_once, s(60), transient()), s(4));
+
     // Its attempts are counted anew, too.
     let mut run = Run::of(healthy);
     for _ in 0..3 {

@@ -107,9 +107,32 @@ fn rule_backoff_b6_a_hint_beyond_the_deadline_ends_it() {
         ..policy
     };
     assert_eq!(Run::of(short).ends(after(ms(100))).reason, Reason::Deadline);
+
+    // A hint that happens to be as long as the computed delay, 500 ms, is one that decides.
+    for (rule, decides) in [
+        (HintRule::Exact, true),
+        (HintRule::AtLeast, true),
+        (HintRule::Within(s(5)), true),
+        (HintRule::Capped(s(5)), true),
+        (HintRule::Ignore, false),
+    ] {
+        let policy = Policy {
+            deadline: Some(ms(500)),
+            ..with(rule, 0)
+        };
+        let reason = match decides {
+            true => Reason::HintBeyondDeadline(ms(500)),
+            false => Reason::Deadline,
+        };
+        assert_eq!(
+            Run::of(policy).ends(after(ms(500))).reason,
+            reason,
+            "{rule:?}"
+        );
+    }
 }
 
-/// (B6) A server that wants no retry gets none.
+/// (B6) A server that wants no retry gets none, but from who ignores what it says.
 #[test]
 fn rule_backoff_b6_a_server_may_refuse_retries() {
     let never = transient().hinted(Some(Hint::Never));
@@ -117,6 +140,8 @@ fn rule_backoff_b6_a_server_may_refuse_retries() {
         Run::of(Policy::GRPC_CALL).ends(never).reason,
         Reason::Permanent
     );
+    let mut deaf = Run::of(with(HintRule::Ignore, 0));
+    assert_eq!(deaf.fails_and_waits(s(0), never).delay, ms(500));
 }
 
 /// (B14) Pushback: digits that fit 32 bits, or no retry at all.
