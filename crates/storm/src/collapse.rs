@@ -176,7 +176,7 @@ impl Run {
         self.outcome.arrivals.add(now);
         let deadline = self.fleet.start(client, now - self.half);
         if now < self.back {
-            self.fail((now + self.half).min(deadline), client);
+            self.fail(now.saturating_add(self.half).min(deadline), client);
             return;
         }
         let arrival = self.server.arrive(now, Ticket { client, deadline });
@@ -188,7 +188,8 @@ impl Run {
             self.queue.push(deadline, Event::GiveUp(client));
         } else {
             self.outcome.refused += 1;
-            self.fail((arrival.dealt_with + self.half).min(deadline), client);
+            let told = arrival.dealt_with.saturating_add(self.half);
+            self.fail(told.min(deadline), client);
         }
     }
 
@@ -211,7 +212,11 @@ impl Run {
             None => return,
             Some(Service::Until(at)) => Some(at),
             Some(Service::Done(ticket, cost, next)) => {
-                self.served(now + self.half, ticket, Duration::from_nanos(cost));
+                self.served(
+                    now.saturating_add(self.half),
+                    ticket,
+                    Duration::from_nanos(cost),
+                );
                 next
             }
         };

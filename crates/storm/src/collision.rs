@@ -71,7 +71,7 @@ impl Collision {
                 let _ = fleet.start(client, slot);
                 if let Some(next) = fleet.fail(client, slot) {
                     let next = next.div_ceil(SLOT).saturating_mul(SLOT);
-                    queue.push(next.max(slot + SLOT), client);
+                    queue.push(next.max(slot.saturating_add(SLOT)), client);
                 }
             }
         }

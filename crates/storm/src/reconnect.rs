@@ -16,8 +16,8 @@ pub struct Reconnect {
     pub clients: u32,
     /// How long the server is away.
     pub outage: Duration,
-    /// How long an attempt takes to fail; at least 1 ms for clients that try again at once, who
-    /// would stop time.
+    /// How long an attempt takes to fail, unless its client ends it before; at least 1 ms for clients
+    /// that try again at once, who would stop time.
     pub round_trip: Duration,
     /// The width of the bins in which attempts are counted.
     pub bin: Duration,
@@ -42,7 +42,8 @@ impl Outcome {
     /// The most attempts in one bin, the first ones aside.
     #[must_use]
     pub fn peak(&self) -> u64 {
-        self.arrivals.bins().iter().copied().max().unwrap_or(0)
+        let bins = self.arrivals.bins().iter();
+        bins.map(|&(_, events)| events).max().unwrap_or(0)
     }
 
     /// The time after the outage by which this share of all clients was back, if it was.
@@ -88,8 +89,9 @@ impl Reconnect {
                 outcome.recovery.push(now - back);
                 continue;
             }
-            let _ = fleet.start(client, now);
-            if let Some(next) = fleet.fail(client, now + round_trip) {
+            let deadline = fleet.start(client, now);
+            let failed = now.saturating_add(round_trip).min(deadline);
+            if let Some(next) = fleet.fail(client, failed) {
                 queue.push(next, client);
             }
         }

@@ -82,8 +82,8 @@ impl Server {
 
     /// An attempt arrives.
     pub(crate) fn arrive(&mut self, now: u64, ticket: Ticket) -> Arrival {
-        self.interrupted += self.arrival;
-        self.dealt_with = self.dealt_with.max(now) + self.arrival;
+        self.interrupted = self.interrupted.saturating_add(self.arrival);
+        self.dealt_with = self.dealt_with.max(now).saturating_add(self.arrival);
         let free = self.serving.is_none();
         let accepted = free || (self.waiting.len() as u64) < self.limit;
         if accepted {
@@ -92,7 +92,7 @@ impl Server {
         let look = if free {
             self.begin(self.dealt_with)
         } else {
-            self.taken += self.arrival;
+            self.taken = self.taken.saturating_add(self.arrival);
             None
         };
         Arrival {
@@ -106,7 +106,7 @@ impl Server {
     pub(crate) fn look(&mut self, now: u64) -> Option<Service> {
         let (ticket, cost, until) = self.serving.as_mut()?;
         if self.taken > 0 {
-            *until = now + std::mem::take(&mut self.taken);
+            *until = now.saturating_add(std::mem::take(&mut self.taken));
             return Some(Service::Until(*until));
         }
         let (ticket, cost) = (*ticket, *cost);
@@ -118,8 +118,10 @@ impl Server {
         let waiting = self.waiting.len() as u64;
         self.serving = self.waiting.pop_front().map(|ticket| {
             let usual = 1_000_000_000 / self.rate;
-            let more = usual * (self.slowdown - 1) * waiting / self.limit.max(1);
-            (ticket, usual + more, now + usual + more)
+            let full = u128::from(usual * (self.slowdown - 1)); // below 2^62
+            let more = full * u128::from(waiting) / u128::from(self.limit.max(1));
+            let cost = u64::try_from(u128::from(usual) + more).unwrap_or(u64::MAX);
+            (ticket, cost, now.saturating_add(cost))
         });
         self.serving.map(|(_, _, until)| until)
     }

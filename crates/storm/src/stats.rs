@@ -48,7 +48,8 @@ impl Peak {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     width: u64,
-    bins: Vec<u64>,
+    /// Those with an event, by number: a narrow bin or a late event takes no memory.
+    bins: Vec<(u64, u64)>,
 }
 
 impl Histogram {
@@ -61,14 +62,14 @@ impl Histogram {
         }
     }
 
-    /// An event at this instant.
+    /// An event at this instant, no earlier than the one before.
     #[inline]
     pub fn add(&mut self, at: u64) {
-        let bin = (at / self.width) as usize;
-        if self.bins.len() <= bin {
-            self.bins.resize(bin + 1, 0);
+        let bin = at / self.width;
+        match self.bins.last_mut() {
+            Some((last, events)) if *last >= bin => *events += 1,
+            _ => self.bins.push((bin, 1)),
         }
-        self.bins[bin] += 1;
     }
 
     /// The width of a bin.
@@ -77,9 +78,10 @@ impl Histogram {
         Duration::from_nanos(self.width)
     }
 
-    /// The bins from instant 0 on, up to the last that has an event.
+    /// The bins that have an event, in order: the number of each, where 0 begins at instant 0, and
+    /// its events.
     #[must_use]
-    pub fn bins(&self) -> &[u64] {
+    pub fn bins(&self) -> &[(u64, u64)] {
         &self.bins
     }
 }

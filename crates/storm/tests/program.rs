@@ -178,3 +178,66 @@ fn what_is_refused_is_named_with_the_rule() {
         assert!(errors.contains(part), "storm {arguments}: {errors}");
     }
 }
+
+/// Nothing is too much for it, but what takes for ever.
+#[test]
+fn extremes_do_no_harm() {
+    for extreme in [
+        "collision --base 1ns --cap 8760h --jitter none --window 8760h --clients 1",
+        "collision --policy base=6000000h,cap=6000000h --window 8760h --clients 3",
+        "collision --first-ceiling 4294967295 --clients 3",
+        "occ --clients 5,5 --delay 8760h --deviation 8760h --policy base=6000000h,cap=6000000h",
+        "herd --clients 3 --policy base=6000000h,cap=6000000h --window 0s",
+        "reconnect --clients 3 --bin 1ns --outage 8760h --round-trip 8760h --policy base=8760h,cap=8760h",
+        "reconnect --clients 3 --policy base=6000000h,cap=6000000h",
+        "collapse --clients 5 --arrival 8760h --round-trip 8760h --timeout 8760h --outage 8760h --limit 8760h",
+        "collapse --clients 5 --rate 1 --queue 4294967295 --slowdown 1000 --policy base=6000000h,cap=6000000h",
+        "explain base=6000000h,cap=6000000h --clients 3",
+    ] {
+        let form = if extreme.starts_with("explain") {
+            "--json"
+        } else {
+            "--seeds 2 --json"
+        };
+        let text = printed(&format!("{extreme} {form}"));
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&text).is_ok(),
+            "{extreme}: {text}"
+        );
+    }
+    let text = refused("reconnect --outage 8761h");
+    assert!(
+        text.contains("8761h") && text.contains("longer than a year"),
+        "{text}"
+    );
+}
+
+/// gRPC's clients wait 20 s for an answer, and no longer.
+#[test]
+fn an_attempt_ends_when_its_client_ends_it() {
+    let short = printed("reconnect --clients 20 --outage 5m --round-trip 20s --json");
+    let long = printed("reconnect --clients 20 --outage 5m --round-trip 8760h --json");
+    let results = |text: &str| -> serde_json::Value {
+        let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        value["results"].clone()
+    };
+    assert_eq!(results(&short), results(&long));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_of_a_file_need_not_be_text() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let name = format!("storm-{}-", std::process::id());
+    let name = [name.as_bytes(), b"\xff.html"].concat();
+    let path = std::env::temp_dir().join(OsStr::from_bytes(&name));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_storm"));
+    command
+        .args(["herd", "--clients", "3", "--html"])
+        .arg(&path);
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let page = fs::read_to_string(&path).expect("a page");
+    assert!(page.contains("\u{fffd}.html"), "{page}");
+    fs::remove_file(path).expect("it is there");
+}

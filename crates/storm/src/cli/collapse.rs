@@ -1,14 +1,13 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use backoff_policy::parse_duration;
 use storm::{
     Capacity,
     collapse::{Collapse, Outcome},
 };
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual},
+    flags::{Clients, Named, Seeds, Usual, span},
     output::Output,
     plot::{arrivals, bins},
     report::{Cell, Chart, Logarithmic, Report, Table, words},
@@ -22,16 +21,16 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     clients: u32,
     /// How long the server is away
-    #[arg(long, default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, default_value = "30s", value_parser = span)]
     outage: Duration,
     /// How long after that to go on at most
-    #[arg(long, default_value = "5m", value_parser = parse_duration)]
+    #[arg(long, default_value = "5m", value_parser = span)]
     limit: Duration,
     /// The way to the server and back
-    #[arg(long, default_value = "20ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "20ms", value_parser = span)]
     round_trip: Duration,
     /// How long an attempt may take: 5 s unless it says otherwise, and 20 s for `grpc`
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_parser = span)]
     timeout: Option<Duration>,
     #[command(flatten)]
     server: Server,
@@ -54,7 +53,7 @@ struct Server {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     slowdown: u32,
     /// What an attempt takes from it by arriving, even if it is refused
-    #[arg(long, default_value = "20us", value_parser = parse_duration)]
+    #[arg(long, default_value = "20us", value_parser = span)]
     arrival: Duration,
 }
 

@@ -1,10 +1,9 @@
 use std::time::Duration;
 
-use backoff_policy::parse_duration;
 use storm::collision::{Collision, Outcome};
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual},
+    flags::{Clients, Named, Seeds, Usual, span},
     output::Output,
     plot::{arrivals, steps},
     report::{Cell, Chart, Logarithmic, Report, Table},
@@ -18,7 +17,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     clients: u32,
     /// How long it goes on
-    #[arg(long, default_value = "200s", value_parser = parse_duration)]
+    #[arg(long, default_value = "200s", value_parser = span)]
     window: Duration,
     /// Which ceiling of the schedule is the first, counted from 0
     #[arg(long, default_value_t = 1)]
@@ -56,6 +55,7 @@ impl Args {
             given: vec![
                 ("clients", Cell::count(self.clients)),
                 ("window_ms", Cell::span(self.window)),
+                ("first_ceiling", Cell::count(self.first_ceiling)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],

@@ -8,6 +8,16 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use storm::{fleet::Behaviour, over_seeds};
 
+/// The longest that is simulated: sums of a few spans stay far from the 584 years of 64 bits.
+const LONGEST: Duration = Duration::from_hours(365 * 24);
+
+/// Reads the value of a flag.
+pub(crate) fn span(text: &str) -> anyhow::Result<Duration> {
+    let span = parse_duration(text)?;
+    ensure!(span <= LONGEST, "it is longer than a year of 8760h");
+    Ok(span)
+}
+
 /// Which clients take part. Without any of these flags the simulation has kinds of its own.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Clients")]
@@ -21,10 +31,10 @@ pub(crate) struct Clients {
     #[arg(long, value_name = "KIND")]
     jitter: Vec<String>,
     /// The first ceiling of the compared kinds
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_parser = span)]
     base: Option<Duration>,
     /// Their greatest ceiling
-    #[arg(long, value_parser = parse_duration)]
+    #[arg(long, value_parser = span)]
     cap: Option<Duration>,
     /// What their ceilings grow by
     #[arg(long, value_name = "RATIO")]

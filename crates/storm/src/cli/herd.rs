@@ -1,10 +1,9 @@
 use std::time::Duration;
 
-use backoff_policy::parse_duration;
 use storm::{herd::Herd, stats::mean};
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual},
+    flags::{Clients, Named, Seeds, Usual, span},
     output::Output,
     report::{Cell, Chart, Line, Logarithmic, Report, Table},
 };
@@ -20,7 +19,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=WAVES.len() as i64))]
     waves: u32,
     /// The window that slides over the arrivals
-    #[arg(long, default_value = "100ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "100ms", value_parser = span)]
     window: Duration,
     #[command(flatten)]
     seeds: Seeds,

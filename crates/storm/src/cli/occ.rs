@@ -1,13 +1,12 @@
 use std::time::Duration;
 
-use backoff_policy::parse_duration;
 use storm::{
     occ::{Occ, Outcome},
     stats::mean,
 };
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual},
+    flags::{Clients, Named, Seeds, Usual, span},
     output::Output,
     report::{Cell, Chart, Line, Logarithmic, Report, Table},
 };
@@ -20,10 +19,10 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "10,50,100,190", value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
     /// How long a message is under way on average
-    #[arg(long, default_value = "10ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "10ms", value_parser = span)]
     delay: Duration,
     /// Its standard deviation
-    #[arg(long, default_value = "2ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "2ms", value_parser = span)]
     deviation: Duration,
     /// Which ceiling of the schedule is the first, counted from 0
     #[arg(long, default_value_t = 1)]
@@ -64,6 +63,7 @@ impl Args {
             given: vec![
                 ("delay_ms", Cell::span(self.delay)),
                 ("deviation_ms", Cell::span(self.deviation)),
+                ("first_ceiling", Cell::count(self.first_ceiling)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],

@@ -42,8 +42,9 @@ pub(crate) fn html(report: &Report) -> anyhow::Result<String> {
 
 /// As it was typed, but for the path of the program.
 fn command() -> String {
-    let arguments = std::env::args().skip(1);
-    let words: Vec<_> = ["storm".to_owned()].into_iter().chain(arguments).collect();
+    let arguments = std::env::args_os().skip(1); // the name of a file need not be UTF-8
+    let words = arguments.map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<_> = ["storm".to_owned()].into_iter().chain(words).collect();
     words.join(" ")
 }
 

@@ -185,15 +185,19 @@ pub(crate) fn arrivals(name: &str, sorted: &[u64], end: f64) -> Line {
 
 /// The bins of a histogram as steps; of many neighbours the greatest.
 pub(crate) fn bins(name: &str, histogram: &storm::stats::Histogram) -> Line {
-    const MOST: usize = 180;
+    const MOST: u64 = 180;
     let bins = histogram.bins();
-    let group = bins.len().div_ceil(MOST).max(1);
+    let count = bins.last().map_or(0, |&(last, _)| last + 1);
+    let group = count.div_ceil(MOST).max(1);
+    let mut heights = vec![0; count.div_ceil(group) as usize];
+    for &(bin, events) in bins {
+        let height = &mut heights[(bin / group) as usize];
+        *height = events.max(*height);
+    }
     let width = histogram.width().as_secs_f64() * group as f64;
-    let most = bins.chunks(group).map(|bins| bins.iter().max().copied());
-    let points = most
-        .enumerate()
-        .map(|(index, most)| (index as f64 * width, most.unwrap_or(0) as f64));
-    let end = (bins.chunks(group).len() as f64 * width, 0.0);
+    let end = (heights.len() as f64 * width, 0.0);
+    let points = heights.iter().enumerate();
+    let points = points.map(|(index, &most)| (index as f64 * width, most as f64));
     steps(name, points.chain([end]))
 }
 

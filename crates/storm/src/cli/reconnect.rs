@@ -1,10 +1,9 @@
 use std::time::Duration;
 
-use backoff_policy::parse_duration;
 use storm::reconnect::{Outcome, Reconnect};
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual},
+    flags::{Clients, Named, Seeds, Usual, span},
     output::Output,
     plot::{arrivals, bins},
     report::{Cell, Chart, Logarithmic, Report, Table, words},
@@ -18,13 +17,13 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     clients: u32,
     /// How long the server is away
-    #[arg(long, default_value = "60s", value_parser = parse_duration)]
+    #[arg(long, default_value = "60s", value_parser = span)]
     outage: Duration,
     /// How long an attempt takes to fail
-    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    #[arg(long, default_value = "0s", value_parser = span)]
     round_trip: Duration,
     /// The width of the bins in which attempts are counted
-    #[arg(long, default_value = "100ms", value_parser = parse_duration)]
+    #[arg(long, default_value = "100ms", value_parser = span)]
     bin: Duration,
     #[command(flatten)]
     seeds: Seeds,
@@ -66,6 +65,7 @@ impl Args {
             given: vec![
                 ("clients", Cell::count(self.clients)),
                 ("outage_ms", Cell::span(self.outage)),
+                ("round_trip_ms", Cell::span(self.round_trip)),
                 ("bin_ms", Cell::span(self.bin)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
