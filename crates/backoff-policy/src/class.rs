@@ -1,3 +1,5 @@
+use crate::names::Names;
+
 /// What a failed attempt means for the next one (B13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
@@ -15,6 +17,15 @@ pub enum Class {
 }
 
 impl Class {
+    /// What texts and counters call each.
+    pub(crate) const NAMES: Names<Self> = &[
+        ("transient", Self::Transient),
+        ("throttled", Self::Throttled),
+        ("timeout", Self::Timeout),
+        ("unsent", Self::Unsent),
+        ("permanent", Self::Permanent),
+    ];
+
     /// What an HTTP status means, as Google Cloud Storage publishes it: 408, 429 and 5xx may be
     /// retried. `None` is no failure: 1xx, 2xx, 3xx.
     ///

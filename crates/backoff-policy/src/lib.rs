@@ -124,13 +124,13 @@ extern crate std;
 
 mod budget;
 mod class;
-mod excerpt;
 mod hint;
 #[cfg(feature = "http")]
 pub mod http;
 mod jitter;
 mod job;
 mod lint;
+mod names;
 mod nanos;
 mod policy;
 mod presets;
@@ -146,6 +146,7 @@ mod smooth;
 mod tests;
 mod text;
 mod total;
+mod unexpected;
 
 pub use budget::{Admission, Budget, BudgetError, Call, Cost, Outcome, Unlimited};
 #[cfg(target_has_atomic = "64")]

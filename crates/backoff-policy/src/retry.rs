@@ -3,9 +3,13 @@ use crate::{
     Class, DeadlineFrom, FirstDelay, Hint, HintRule, Idempotency, Jitter, Layer, Policy, Ratio,
     Repeats, Series, uniform,
 };
-use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
+
+mod give_up;
+pub use give_up::{GiveUp, Reason};
+mod step;
+pub use step::{Decision, Failure, Wait};
 
 /// One operation that is tried until it succeeds or the [`Policy`] gives up.
 ///
@@ -43,98 +47,6 @@ pub struct Retry {
     pub(crate) attempts: u32,
     pub(crate) idempotency: Idempotency,
     pub(crate) layer: Layer,
-}
-
-/// A failed attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What it means for the next one.
-    pub class: Class,
-    /// What the server said of when to come back.
-    pub hint: Option<Hint>,
-    /// How long it had worked before: zero where it never did, however long it took to fail (B8).
-    pub healthy_for: Duration,
-}
-
-impl From<Class> for Failure {
-    fn from(class: Class) -> Self {
-        Self {
-            class,
-            hint: None,
-            healthy_for: Duration::ZERO,
-        }
-    }
-}
-
-impl Failure {
-    /// With what the server said.
-    #[must_use]
-    pub const fn hinted(self, hint: Option<Hint>) -> Self {
-        Self { hint, ..self }
-    }
-
-    /// After it had worked for so long.
-    #[must_use]
-    pub const fn after_health(self, healthy_for: Duration) -> Self {
-        Self {
-            healthy_for,
-            ..self
-        }
-    }
-}
-
-/// What to do after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Decision {
-    /// Wait, and try again.
-    Retry(Wait),
-    /// Stop.
-    GiveUp(GiveUp),
-}
-
-/// Before the next attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// How long.
-    pub delay: Duration,
-    /// Until when, by the clock that said when the attempt failed.
-    pub at: Duration,
-    /// The number of the attempt that follows, the first being 1.
-    pub attempt: u32,
-}
-
-/// The end of an operation that did not succeed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GiveUp {
-    /// Why.
-    pub reason: Reason,
-    /// How many attempts were made since the start, or since the last healthy time (B8).
-    pub attempts: u32,
-    /// The time since then.
-    pub elapsed: Duration,
-    /// How much of it was waiting, as planned.
-    pub slept: Duration,
-}
-
-/// Why an operation is given up (B9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// It will fail again, or the server wants no retry.
-    Permanent,
-    /// It may have been done, and must not be done twice (B13).
-    NotIdempotent,
-    /// A layer further up retries (B15).
-    OuterLayer,
-    /// As many attempts as the policy has were made (B7).
-    Attempts,
-    /// The next wait does not fit before the deadline, or it has passed (B5).
-    Deadline,
-    /// The server's hint, which would be legal otherwise, does not fit before the deadline (B6).
-    HintBeyondDeadline(Duration),
-    /// The budget that many operations share has nothing left for this retry.
-    Budget,
 }
 
 impl Retry {
@@ -310,40 +222,5 @@ impl Retry {
         policy
             .deadline
             .map(|deadline| deadline.saturating_sub(elapsed))
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Permanent => "it will fail again",
-            Self::NotIdempotent => "it may have been done, and must not be done twice",
-            Self::OuterLayer => "a layer further up retries",
-            Self::Attempts => "no attempt is left",
-            Self::Deadline => "the next wait ends after the deadline",
-            Self::HintBeyondDeadline(hint) => {
-                return write!(
-                    f,
-                    "the server asks for {hint:?}, which ends after the deadline"
-                );
-            }
-            Self::Budget => "the budget for retries is used up",
-        })
-    }
-}
-
-impl fmt::Display for GiveUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            reason,
-            attempts,
-            elapsed,
-            slept,
-        } = self;
-        let s = if *attempts == 1 { "" } else { "s" };
-        write!(
-            f,
-            "gave up after {attempts} attempt{s} in {elapsed:?}, {slept:?} of it waiting: {reason}"
-        )
     }
 }

@@ -144,15 +144,15 @@ fn what_is_refused_is_named_with_the_rule() {
         ),
         (
             "collision --base 10",
-            "\"10\" where a policy has a span such as 250ms",
+            "expected a span such as 250ms, 1.5s, 2m or 1h, found \"10\" (B18)",
         ),
         (
             "collision --jitter some",
-            "\"some\" where a policy has a kind of jitter (B18)",
+            "expected a jitter such as full or proportional:1/5, found \"some\" (B18)",
         ),
         (
             "herd --policy none",
-            "\"none\" where a policy has the name of a preset (B18)",
+            "expected a preset such as calls, or fields such as base=1s, found \"none\" (B18)",
         ),
         ("herd --policy calls --jitter full", "cannot be used with"),
         ("herd --clients 0", "0 is not in 1.."),

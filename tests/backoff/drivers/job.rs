@@ -161,6 +161,18 @@ fn rule_backoff_b19_what_is_no_job_is_refused() {
             "reason=bored",
             "reason",
         ),
+        (
+            "waiting due=9ns delay=2ns",
+            "dead at=9ns reason=hint-beyond-deadline",
+            "reason=hint-beyond-deadline",
+            "reason",
+        ),
+        (
+            "waiting due=9ns delay=2ns",
+            "dead at=9ns reason=attempts:5ns",
+            "reason=attempts:5ns",
+            "reason",
+        ),
         ("due=9ns", "due=9", "due=9", "due"),
         ("due=9ns", "due=09ns", "due=09ns", "due"),
         ("due=9ns", "due=-9ns", "due=-9ns", "due"),
@@ -189,7 +201,7 @@ fn rule_backoff_b19_what_is_no_job_is_refused() {
         let error = bad.parse::<Job>().expect_err(bad).to_string();
         assert_eq!(
             error,
-            format!("{found:?} where a job has {expected} (B19)"),
+            format!("expected {expected}, found {found:?} (B19)"),
             "{bad}"
         );
     }

@@ -54,7 +54,7 @@ fn rule_backoff_b12_retries_and_ends_are_counted() {
     assert_eq!(
         counters.to_string(),
         "12 attempts, 7 retries (2 transient, 1 timeout, 4 unsent), 2 successes, \
-         3 give-ups (1 permanent, 1 attempts, 1 hint beyond deadline)"
+         3 give-ups (1 permanent, 1 attempts, 1 hint-beyond-deadline)"
     );
 }
 

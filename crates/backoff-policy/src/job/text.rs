@@ -1,37 +1,21 @@
 //! The text form of a job, for a file or a column (B19).
 
 use super::{Job, Stage};
-use crate::excerpt::Excerpt;
-use crate::text::{Names, find, name_of};
+use crate::names::{Names, find, name_of};
+use crate::unexpected::Unexpected;
 use crate::{Class, Idempotency, Layer, Reason, Retry, Series};
 use core::fmt;
 use core::num::NonZeroU64;
 use core::str::FromStr;
 use core::time::Duration;
 
-const CLASSES: Names<Option<Class>> = &[
-    ("none", None),
-    ("transient", Some(Class::Transient)),
-    ("throttled", Some(Class::Throttled)),
-    ("timeout", Some(Class::Timeout)),
-    ("unsent", Some(Class::Unsent)),
-    ("permanent", Some(Class::Permanent)),
-];
 const IDEMPOTENCY: Names<Idempotency> = &[
     ("always", Idempotency::Always),
     ("conditionally", Idempotency::Conditionally),
     ("never", Idempotency::Never),
 ];
 const LAYERS: Names<Layer> = &[("outermost", Layer::Outermost), ("inner", Layer::Inner)];
-const REASONS: Names<Reason> = &[
-    ("permanent", Reason::Permanent),
-    ("not-idempotent", Reason::NotIdempotent),
-    ("outer-layer", Reason::OuterLayer),
-    ("attempts", Reason::Attempts),
-    ("deadline", Reason::Deadline),
-    ("budget", Reason::Budget),
-];
-const HINT: &str = "hint-beyond-deadline:";
+const NONE: &str = "none";
 
 /// One line: where it stands, and what its next attempt goes by. Times and spans are whole
 /// nanoseconds, times since the UNIX epoch.
@@ -55,10 +39,10 @@ impl fmt::Display for Job {
             }
             Stage::Running => f.write_str("running")?,
             Stage::Dead { at, reason } => {
-                write!(f, "dead at={at}ns reason=")?;
-                match reason {
-                    Reason::HintBeyondDeadline(hint) => write!(f, "{HINT}{}ns", hint.as_nanos())?,
-                    plain => f.write_str(name_of(REASONS, plain))?,
+                let name = name_of(Reason::NAMES, reason.kind());
+                write!(f, "dead at={at}ns reason={name}")?;
+                if let Reason::HintBeyondDeadline(hint) = reason {
+                    write!(f, ":{}ns", hint.as_nanos())?;
                 }
             }
         }
@@ -75,11 +59,12 @@ impl fmt::Display for Job {
             f,
             " attempts={attempts} last={} started={started_at}ns failed={first_failed_at}ns \
              slept={slept}ns series=",
-            name_of(CLASSES, self.failed)
+            self.failed
+                .map_or(NONE, |class| name_of(Class::NAMES, class))
         )?;
         match series {
             Some(series) => write!(f, "{}ns", series.current().as_nanos())?,
-            None => f.write_str("none")?,
+            None => f.write_str(NONE)?,
         }
         let idempotency = name_of(IDEMPOTENCY, *idempotency);
         let layer = name_of(LAYERS, *layer);
@@ -109,13 +94,15 @@ impl FromStr for Job {
             }
         };
         let attempts = fields.read("attempts", number)?;
-        let failed = fields.read("last", |name| find(CLASSES, name))?;
+        let failed = fields.read("last", |name| {
+            unless_none(name, |name| find(Class::NAMES, name))
+        })?;
         let retry = Retry {
             attempts,
             started_at: fields.read("started", nanoseconds)?,
             first_failed_at: fields.read("failed", nanoseconds)?,
             slept: fields.read("slept", nanoseconds)?,
-            series: fields.read("series", series)?,
+            series: fields.read("series", |text| unless_none(text, series))?,
             idempotency: fields.read("idempotency", |name| find(IDEMPOTENCY, name))?,
             layer: fields.read("layer", |name| find(LAYERS, name))?,
         };
@@ -157,42 +144,45 @@ fn nanoseconds<N: FromStr>(text: &str) -> Option<N> {
     number(text.strip_suffix("ns")?)
 }
 
-fn series(text: &str) -> Option<Option<Series>> {
-    if text == "none" {
+fn unless_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
+    if text == NONE {
         return Some(None);
     }
-    let current = NonZeroU64::new(nanoseconds(text)?)?;
-    Some(Some(Series::stored(current)))
+    read(text).map(Some)
+}
+
+fn series(text: &str) -> Option<Series> {
+    NonZeroU64::new(nanoseconds(text)?).map(Series::stored)
 }
 
 fn reason(text: &str) -> Option<Reason> {
-    let Some(hint) = text.strip_prefix(HINT) else {
-        return find(REASONS, text);
+    let (name, hint) = match text.split_once(':') {
+        Some((name, hint)) => (name, Some(hint)),
+        None => (text, None),
     };
-    let hint = nanoseconds(hint).filter(|&hint: &u128| hint <= Duration::MAX.as_nanos())?;
-    Some(Reason::HintBeyondDeadline(Duration::from_nanos_u128(hint)))
+    match (find(Reason::NAMES, name)?, hint) {
+        (Reason::HintBeyondDeadline(_), Some(hint)) => {
+            let hint = nanoseconds(hint).filter(|&hint: &u128| hint <= Duration::MAX.as_nanos())?;
+            Some(Reason::HintBeyondDeadline(Duration::from_nanos_u128(hint)))
+        }
+        (Reason::HintBeyondDeadline(_), None) | (_, Some(_)) => None,
+        (plain, None) => Some(plain),
+    }
 }
 
 /// Why a text is no [`Job`], with the offending part (B19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseJobError {
-    expected: &'static str,
-    found: Excerpt,
-}
+pub struct ParseJobError(Unexpected);
 
 impl ParseJobError {
     fn new(expected: &'static str, found: &str) -> Self {
-        Self {
-            expected,
-            found: Excerpt::of(found),
-        }
+        Self(Unexpected::new(expected, found))
     }
 }
 
 impl fmt::Display for ParseJobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (expected, found) = (self.expected, self.found.as_str());
-        write!(f, "{found:?} where a job has {expected} (B19)")
+        write!(f, "{} (B19)", self.0)
     }
 }
 

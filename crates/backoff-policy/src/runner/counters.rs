@@ -1,3 +1,4 @@
+use crate::names::Names;
 use crate::{Class, GiveUp, Reason};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -30,42 +31,20 @@ pub struct Counters {
 struct Numbers {
     attempts: AtomicU64,
     successes: AtomicU64,
-    retries: [AtomicU64; CLASSES.len()],
-    give_ups: [AtomicU64; REASONS.len()],
+    retries: [AtomicU64; Class::NAMES.len()],
+    give_ups: [AtomicU64; Reason::NAMES.len()],
 }
-
-const CLASSES: [(&str, Class); 5] = [
-    ("transient", Class::Transient),
-    ("throttled", Class::Throttled),
-    ("timeout", Class::Timeout),
-    ("unsent", Class::Unsent),
-    ("permanent", Class::Permanent),
-];
-
-const REASONS: [(&str, Reason); 7] = [
-    ("permanent", Reason::Permanent),
-    ("not idempotent", Reason::NotIdempotent),
-    ("outer layer", Reason::OuterLayer),
-    ("attempts", Reason::Attempts),
-    ("deadline", Reason::Deadline),
-    (
-        "hint beyond deadline",
-        Reason::HintBeyondDeadline(core::time::Duration::ZERO),
-    ),
-    ("budget", Reason::Budget),
-];
 
 impl Numbers {
     fn retries(&self, class: Class) -> Option<&AtomicU64> {
-        let place = CLASSES.iter().position(|&(_, known)| known == class)?;
-        self.retries.get(place)
+        let is = |&(_, known): &(_, Class)| known == class;
+        self.retries.get(Class::NAMES.iter().position(is)?)
     }
 
     /// One number for a reason, whatever it carries.
     fn give_ups(&self, reason: Reason) -> Option<&AtomicU64> {
-        use core::mem::discriminant;
-        let is = |&(_, known): &(_, Reason)| discriminant(&known) == discriminant(&reason);
-        self.give_ups.get(REASONS.iter().position(is)?)
+        let is = |&(_, known): &(_, Reason)| known == reason.kind();
+        self.give_ups.get(Reason::NAMES.iter().position(is)?)
     }
 }
 
@@ -152,33 +131,18 @@ impl fmt::Display for Counters {
         counted(f, self.attempts(), "attempt", "attempts")?;
         f.write_str(", ")?;
         counted(f, self.retries(), "retry", "retries")?;
-        each(
-            f,
-            CLASSES
-                .map(|(name, _)| name)
-                .iter()
-                .zip(&self.numbers.retries),
-        )?;
+        each(f, Class::NAMES, &self.numbers.retries)?;
         f.write_str(", ")?;
         counted(f, self.successes(), "success", "successes")?;
         f.write_str(", ")?;
         counted(f, self.give_ups(), "give-up", "give-ups")?;
-        each(
-            f,
-            REASONS
-                .map(|(name, _)| name)
-                .iter()
-                .zip(&self.numbers.give_ups),
-        )
+        each(f, Reason::NAMES, &self.numbers.give_ups)
     }
 }
 
-fn each<'a>(
-    f: &mut fmt::Formatter<'_>,
-    numbers: impl Iterator<Item = (&'a &'a str, &'a AtomicU64)>,
-) -> fmt::Result {
+fn each<T>(f: &mut fmt::Formatter<'_>, names: Names<T>, numbers: &[AtomicU64]) -> fmt::Result {
     let mut before = " (";
-    for (name, number) in numbers {
+    for ((name, _), number) in names.iter().zip(numbers) {
         let count = number.load(Relaxed);
         if count > 0 {
             write!(f, "{before}{count} {name}")?;

@@ -1,5 +1,5 @@
 use crate::ScheduleError;
-use crate::excerpt::Excerpt;
+use crate::unexpected::Unexpected;
 use core::fmt;
 
 /// Why a text is no [`Policy`](crate::Policy), with the offending part (B18).
@@ -8,19 +8,13 @@ pub struct ParsePolicyError(Problem);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
-    Unexpected {
-        expected: &'static str,
-        found: Excerpt,
-    },
+    Unexpected(Unexpected),
     Schedule(ScheduleError),
 }
 
 impl ParsePolicyError {
     pub(super) fn new(expected: &'static str, found: &str) -> Self {
-        Self(Problem::Unexpected {
-            expected,
-            found: Excerpt::of(found),
-        })
+        Self(Problem::Unexpected(Unexpected::new(expected, found)))
     }
 }
 
@@ -33,13 +27,7 @@ impl From<ScheduleError> for ParsePolicyError {
 impl fmt::Display for ParsePolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Problem::Unexpected { expected, found } => {
-                write!(
-                    f,
-                    "{:?} where a policy has {expected} (B18)",
-                    found.as_str()
-                )
-            }
+            Problem::Unexpected(unexpected) => write!(f, "{unexpected} (B18)"),
             Problem::Schedule(error) => error.fmt(f),
         }
     }
