@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p backoff-policy --features tokio --example mail`
 
-use backoff_policy::{Class, Counters, Event, GaveUp, Policy, retry};
+use backoff_policy::{Class, Counters, Event, Policy, RetryError, retry};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -129,7 +129,7 @@ impl World {
         mail: &'static str,
         policy: Policy,
         counters: &Counters,
-    ) -> Result<&'static str, GaveUp<Undelivered>> {
+    ) -> Result<&'static str, RetryError<Undelivered>> {
         self.say(mail, "queued");
         let sent = retry(policy, || self.send(mail))
             .classify(|why| why.class)

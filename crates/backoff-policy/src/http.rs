@@ -3,33 +3,29 @@
 //! It fits every client that has these types. `hyper`, `reqwest` and `tonic` do.
 //!
 //! ```
-//! # use {backoff_policy::{Class, Failure, Hint}, std::time::{Duration, SystemTime}};
-//! # use ::http::{HeaderMap, Response};
-//! use backoff_policy::http::{class_of, retry_after};
-//!
-//! fn failure_of<B>(response: &Response<B>, now: SystemTime) -> Option<Failure> {
-//!     let class = class_of(response.status())?;
-//!     Some(Failure::from(class).hinted(retry_after(response.headers(), now)))
-//! }
+//! # use {backoff_policy::{Class, Hint}, std::time::{Duration, SystemTime}, ::http::Response};
+//! use backoff_policy::http::failure_of;
 //!
 //! let busy = Response::builder().status(503).header("retry-after", "120").body(())?;
-//! let failure = failure_of(&busy, SystemTime::UNIX_EPOCH).expect("no success");
+//! let failure = failure_of(busy.status(), busy.headers(), SystemTime::now()).expect("no success");
 //! assert_eq!(failure.class, Class::Transient);
 //! assert_eq!(failure.hint, Some(Hint::After(Duration::from_secs(120))));
 //! # Ok::<(), ::http::Error>(())
 //! ```
 
-use crate::{Class, Hint, Idempotency};
+use crate::{Class, Failure, Hint, Idempotency};
 use ::http::header::{self, AsHeaderName, HeaderMap, HeaderValue};
 use ::http::{Method, StatusCode};
 use std::format;
 use std::time::{Duration, SystemTime};
 use std::vec::Vec;
 
-/// What a status means for the next attempt: [`Class::of_http`]. `None` is no failure.
+/// What an answer means for the next attempt: the class of its status ([`Class::of_http`]), and when
+/// the server wants it ([`retry_after`]). `None` is no failure. `now` is the wall clock.
 #[must_use]
-pub fn class_of(status: StatusCode) -> Option<Class> {
-    Class::of_http(status.as_u16())
+pub fn failure_of(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Option<Failure> {
+    let class = Class::of_http(status.as_u16())?;
+    Some(Failure::from(class).hinted(retry_after(headers, now)))
 }
 
 /// Whether a request may be sent twice: by its method, and where that does not say, by a condition

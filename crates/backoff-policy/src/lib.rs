@@ -90,7 +90,7 @@
 //! # #[cfg(feature = "tokio")] {
 //! # use {backoff_policy::*, std::{io, time::Duration}};
 //! # async fn get(_: &str) -> io::Result<String> { Ok(String::new()) }
-//! async fn page(url: &str) -> Result<String, GaveUp<io::Error>> {
+//! async fn page(url: &str) -> Result<String, RetryError<io::Error>> {
 //!     retry(Policy::CALLS, || get(url)) // 5 attempts; up to 1, 2, 4, 8 s between them
 //!         .classify(|error| Class::of_io(error.kind()))
 //!         .attempt_timeout(Duration::from_secs(5))
@@ -163,7 +163,7 @@ pub use policy::{DeadlineFrom, FirstDelay, Policy, Repeats};
 pub use ratio::Ratio;
 pub use retry::{Decision, Failure, GiveUp, Reason, Retry, Wait};
 #[cfg(feature = "std")]
-pub use runner::{Counters, Event, GaveUp, Retrying, retry_blocking};
+pub use runner::{Counters, Event, RetryError, Retrying, retry_blocking};
 #[cfg(feature = "tokio")]
 pub use runner::{Running, retry};
 #[cfg(feature = "tower")]

@@ -4,7 +4,8 @@ mod blocking;
 mod clock;
 mod counters;
 mod draws;
-mod gave_up;
+mod error;
+mod event;
 mod layer;
 mod session;
 mod tell;
@@ -19,7 +20,8 @@ use core::fmt;
 use core::time::Duration;
 pub use counters::Counters;
 use draws::Draws;
-pub use gave_up::{Event, GaveUp};
+pub use error::RetryError;
+pub use event::Event;
 use session::{Next, Session, Settings};
 use std::boxed::Box;
 
@@ -34,7 +36,7 @@ pub use self::tower::{TowerPolicy, TowerWait};
 /// ```text
 /// op ──Ok──▶ the result
 ///  └──Err──▶ classify, hint ─▶ Policy, Budget ─▶ wait, op again
-///                                            └─▶ GaveUp: the error, and why
+///                                            └─▶ RetryError: the error, and why
 /// ```
 ///
 /// A retry inside the attempt of another makes one attempt only, and leaves the rest to that one
@@ -181,12 +183,12 @@ struct Runner<'a, E> {
 }
 
 impl<E> Runner<'_, E> {
-    fn woken(&mut self, now: Duration) -> Result<Next, GaveUp<E>> {
+    fn woken(&mut self, now: Duration) -> Result<Next, RetryError<E>> {
         let woken = self.session.woken(now);
         woken.map_err(|end| self.give_up(end))
     }
 
-    fn failed(&mut self, error: E, now: Duration) -> Result<Next, GaveUp<E>> {
+    fn failed(&mut self, error: E, now: Duration) -> Result<Next, RetryError<E>> {
         let classify = self.questions.classify.as_mut();
         let failure = match classify {
             Some(classify) => classify(&error),
@@ -198,7 +200,7 @@ impl<E> Runner<'_, E> {
     }
 
     #[cfg(feature = "tokio")]
-    fn timed_out(&mut self, now: Duration) -> Result<Next, GaveUp<E>> {
+    fn timed_out(&mut self, now: Duration) -> Result<Next, RetryError<E>> {
         self.after(None, Class::Timeout.into(), now)
     }
 
@@ -207,7 +209,7 @@ impl<E> Runner<'_, E> {
         error: Option<E>,
         failure: Failure,
         now: Duration,
-    ) -> Result<Next, GaveUp<E>> {
+    ) -> Result<Next, RetryError<E>> {
         self.error = error;
         match self.session.failed(failure, now) {
             Ok(wait) => {
@@ -233,11 +235,11 @@ impl<E> Runner<'_, E> {
         }
     }
 
-    fn give_up(&mut self, end: crate::GiveUp) -> GaveUp<E> {
+    fn give_up(&mut self, end: crate::GiveUp) -> RetryError<E> {
         if let Some(observe) = &mut self.questions.observe {
             let error = self.error.as_ref();
             observe(Event::GaveUp { error, end });
         }
-        GaveUp::new(end, self.error.take())
+        RetryError::new(end, self.error.take())
     }
 }

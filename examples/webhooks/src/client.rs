@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::queue::Webhook;
-use backoff_policy::http::{class_of, retry_after};
+use backoff_policy::http::failure_of;
 use backoff_policy::{Class, Failure};
 use bytes::Bytes;
 use http::{Method, Request};
@@ -34,11 +34,5 @@ async fn post(server: SocketAddr, webhook: &Webhook) -> Result<(), Failure> {
     *request.headers_mut() = webhook.headers().map_err(|_| Class::Permanent)?;
     let answered = sender.send_request(request).await;
     let response = answered.map_err(|_| Class::Transient)?; // it broke midway
-    match class_of(response.status()) {
-        None => Ok(()),
-        Some(class) => {
-            let hint = retry_after(response.headers(), clock::now());
-            Err(Failure::from(class).hinted(hint))
-        }
-    }
+    failure_of(response.status(), response.headers(), clock::now()).map_or(Ok(()), Err)
 }

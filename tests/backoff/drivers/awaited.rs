@@ -2,7 +2,7 @@
 
 use super::{STARTS, exact, transient};
 use backoff_policy::{
-    AwsQuota, Class, Counters, Event, Failure, GaveUp, Hint, Idempotency, Policy, Reason, retry,
+    AwsQuota, Class, Counters, Event, Failure, Hint, Idempotency, Policy, Reason, RetryError, retry,
 };
 use conformance::time::{assert_close, ms, s};
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ async fn rule_backoff_b11_everything_runs_in_virtual_time() {
     .expect_err("it is down");
     assert_close(&starts, &STARTS);
     assert_eq!(
-        (end.error, end.end.reason),
+        (end.source, end.end.reason),
         (Some("down"), Reason::Attempts)
     );
     assert_eq!((end.end.attempts, end.end.slept), (5, s(15)));
@@ -208,7 +208,7 @@ async fn rule_backoff_b13_an_attempt_without_an_answer_is_a_timeout() {
         .attempt_timeout(s(30))
         .await
         .expect_err("no answer");
-    assert_eq!((end.error, end.end.reason), (None, Reason::Attempts));
+    assert_eq!((end.source, end.end.reason), (None, Reason::Attempts));
     assert_close(&[start.elapsed()], &[5 * s(30) + s(15)]);
 
     let end = retry(exact(), hang)
@@ -226,7 +226,7 @@ async fn rule_backoff_b13_an_attempt_without_an_answer_is_a_timeout() {
 #[tokio::test(start_paused = true)]
 async fn rule_backoff_b9_the_error_has_the_reason_and_the_last_error() {
     let refused = || async { Err::<(), _>(std::io::Error::other("refused")) };
-    let end: GaveUp<_> = retry(exact(), refused).await.expect_err("refused");
+    let end: RetryError<_> = retry(exact(), refused).await.expect_err("refused");
     let text = end.to_string();
     assert!(text.starts_with("gave up after 5 attempts in 15"), "{text}");
     assert!(text.ends_with("no attempt is left"), "{text}");

@@ -22,7 +22,7 @@ fn rule_backoff_b7_a_thread_waits_as_planned() {
     .expect_err("it is down");
     assert_eq!(*starts.borrow(), STARTS);
     assert_eq!(
-        (end.error, end.end.reason),
+        (end.source, end.end.reason),
         (Some("down"), Reason::Attempts)
     );
     assert_eq!((end.end.elapsed, end.end.slept), (s(15), s(15)));
@@ -85,7 +85,7 @@ fn rule_backoff_b13_a_thread_never_does_twice_what_must_not_be() {
         .run_with(|| s(0), |delay| slept.push(delay))
         .expect_err("no answer");
     assert_eq!(
-        (end.error, end.end.reason),
+        (end.source, end.end.reason),
         (Some("no answer"), Reason::NotIdempotent)
     );
     assert_eq!(slept, [s(3); 2]);

@@ -23,7 +23,7 @@ async fn rule_backoff_b9_a_budget_ends_it() {
         .counters(&counters)
         .await
         .expect_err("it is down");
-    assert_eq!((end.error, end.end.reason), (Some("down"), Reason::Budget));
+    assert_eq!((end.source, end.end.reason), (Some("down"), Reason::Budget));
     assert_eq!((end.end.attempts, end.end.slept), (3, s(1) + s(2)));
     assert_eq!(counters.give_ups_by(Reason::Budget), 1);
     assert_eq!(quota.available(), 0);
@@ -92,7 +92,7 @@ async fn rule_backoff_b9_a_budget_delays_or_refuses_an_attempt() {
     let never = Slow(Admitting::Never);
     let refused = retry(exact(), || async { Ok::<_, &str>(()) }).budget(&never);
     let end = refused.await.expect_err("refused");
-    assert_eq!((end.error, end.end.reason), (None, Reason::Budget));
+    assert_eq!((end.source, end.end.reason), (None, Reason::Budget));
     assert_eq!(end.end.attempts, 0);
 }
 

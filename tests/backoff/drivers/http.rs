@@ -1,8 +1,8 @@
 //! What HTTP says, by the types of the crate `http`.
 
 use ::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use backoff_policy::http::{class_of, grpc_pushback, idempotency_of, retry_after};
-use backoff_policy::{Class, Hint, Idempotency};
+use backoff_policy::http::{failure_of, grpc_pushback, idempotency_of, retry_after};
+use backoff_policy::{Class, Failure, Hint, Idempotency};
 use conformance::time::s;
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -103,11 +103,11 @@ fn rule_backoff_b14_pushback_comes_from_headers() {
 /// second copy would fail.
 #[test]
 fn rule_backoff_b13_conditions_guard_a_request() {
-    assert_eq!(
-        class_of(StatusCode::TOO_MANY_REQUESTS),
-        Some(Class::Throttled)
-    );
-    assert_eq!(class_of(StatusCode::CREATED), None);
+    let hinted = headers(&[b"9"]);
+    let failure = |status| failure_of(status, &hinted, UNIX_EPOCH);
+    let throttled = Failure::from(Class::Throttled).hinted(Some(Hint::After(s(9))));
+    assert_eq!(failure(StatusCode::TOO_MANY_REQUESTS), Some(throttled));
+    assert_eq!(failure(StatusCode::CREATED), None);
     let post = |name: &'static str, value: &'static str| {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));

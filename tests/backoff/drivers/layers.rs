@@ -1,7 +1,7 @@
 //! Retries inside retries (B15).
 
 use super::exact;
-use backoff_policy::{GaveUp, Layer, Policy, Reason, retry, retry_blocking};
+use backoff_policy::{Layer, Policy, Reason, RetryError, retry, retry_blocking};
 use conformance::time::s;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -13,7 +13,7 @@ fn three() -> Policy {
     }
 }
 
-type Ended = Result<(), GaveUp<&'static str>>;
+type Ended = Result<(), RetryError<&'static str>>;
 
 async fn call(calls: &AtomicU32, layer: Option<Layer>) -> Ended {
     let retrying = retry(three(), || async {
@@ -44,7 +44,7 @@ async fn rule_backoff_b15_a_retry_inside_a_retry_makes_one_attempt() {
         .expect_err("down");
     assert_eq!(calls.load(Relaxed), 3);
     assert_eq!(end.end.reason, Reason::Attempts);
-    let inner = end.error.expect("the inner end").end;
+    let inner = end.source.expect("the inner end").end;
     assert_eq!((inner.reason, inner.attempts), (Reason::OuterLayer, 1));
 }
 

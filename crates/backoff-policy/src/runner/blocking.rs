@@ -1,7 +1,7 @@
 //! Retries in a thread of one's own.
 
 use super::session::Next;
-use super::{GaveUp, Retrying, clock, layer};
+use super::{RetryError, Retrying, clock, layer};
 use crate::Policy;
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use core::time::Duration;
 ///
 /// ```
 /// # use {backoff_policy::*, std::{fs, io}};
-/// # fn read(path: &str) -> Result<String, GaveUp<io::Error>> {
+/// # fn read(path: &str) -> Result<String, RetryError<io::Error>> {
 /// retry_blocking(Policy::CALLS, || fs::read_to_string(path))
 ///     .classify(|error| Class::of_io(error.kind()))
 ///     .run()
@@ -35,7 +35,7 @@ where
     /// # Errors
     ///
     /// The last error, and why there is no other attempt.
-    pub fn run(self) -> Result<T, GaveUp<E>> {
+    pub fn run(self) -> Result<T, RetryError<E>> {
         self.run_with(clock::now, std::thread::sleep)
     }
 
@@ -46,12 +46,12 @@ where
     /// ```
     /// # use {backoff_policy::*, std::{cell::Cell, time::Duration}};
     /// let now = Cell::new(Duration::ZERO);
-    /// let end = retry_blocking(Policy::CALLS, || Err::<(), _>("down"))
+    /// let error = retry_blocking(Policy::CALLS, || Err::<(), _>("down"))
     ///     .draws(|| u64::MAX)
     ///     .run_with(|| now.get(), |delay| now.set(now.get() + delay))
     ///     .expect_err("it is down");
     /// assert_eq!(now.get(), Duration::from_secs(1 + 2 + 4 + 8));
-    /// assert_eq!((end.error, end.end.reason), (Some("down"), Reason::Attempts));
+    /// assert_eq!((error.source, error.end.reason), (Some("down"), Reason::Attempts));
     /// ```
     ///
     /// # Errors
@@ -61,7 +61,7 @@ where
         self,
         mut now: impl FnMut() -> Duration,
         mut sleep: impl FnMut(Duration),
-    ) -> Result<T, GaveUp<E>> {
+    ) -> Result<T, RetryError<E>> {
         let Self { mut op, options } = self;
         let mut read_at = now();
         let mut runner = options.begin(read_at);

@@ -1,7 +1,7 @@
 //! Retries by tokio's clock.
 
 use super::session::Next;
-use super::{GaveUp, Options, Retrying, Runner, clock, layer};
+use super::{Options, RetryError, Retrying, Runner, clock, layer};
 use crate::Policy;
 use ::tokio::time::{Sleep, sleep};
 use core::fmt;
@@ -20,7 +20,7 @@ use std::boxed::Box;
 /// # async fn get(_: &str) -> io::Result<u8> { Err(io::ErrorKind::ConnectionRefused.into()) }
 /// static QUOTA: AwsQuota = AwsQuota::standard_2_0(); // shared by all calls of the program
 ///
-/// async fn page(url: &str) -> Result<u8, GaveUp<io::Error>> {
+/// async fn page(url: &str) -> Result<u8, RetryError<io::Error>> {
 ///     retry(Policy::CALLS, || get(url))
 ///         .classify(|error| Class::of_io(error.kind()))
 ///         .attempt_timeout(Duration::from_secs(5))
@@ -29,8 +29,8 @@ use std::boxed::Box;
 /// }
 /// # #[::tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() {
-/// #     let end = page("url").await.expect_err("refused");
-/// #     assert_eq!((end.end.reason, end.end.attempts, QUOTA.available()), (Reason::Attempts, 5, 480));
+/// #     let error = page("url").await.expect_err("refused");
+/// #     assert_eq!((error.end.reason, error.end.attempts, QUOTA.available()), (Reason::Attempts, 5, 480));
 /// # }
 /// ```
 ///
@@ -69,7 +69,7 @@ where
     Op: FnMut() -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    type Output = Result<T, GaveUp<E>>;
+    type Output = Result<T, RetryError<E>>;
     type IntoFuture = Running<'a, Op, Fut, E>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -112,7 +112,7 @@ where
     Op: FnMut() -> Fut,
     Fut: Future<Output = Result<T, E>>,
 {
-    type Output = Result<T, GaveUp<E>>;
+    type Output = Result<T, RetryError<E>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
