@@ -174,3 +174,8 @@ pub use series::Series;
 pub use smooth::SmoothV2;
 pub use text::{ParsePolicyError, parse_duration};
 pub use total::Total;
+
+/// The examples of the README, compiled and run.
+#[cfg(all(doctest, feature = "tokio", feature = "http"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
