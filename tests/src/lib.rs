@@ -19,6 +19,7 @@
 //! | [`datagrams`] | datagrams of the transport, made and looked into |
 //! | [`pair`] | two endpoints of the transport in virtual time |
 //! | [`simulation`] | a whole connection of such a pair, held to the rules at every step |
+//! | [`matrix`] | how fast the transport is over a table of links, in numbers that never vary |
 use std::io::Write;
 
 pub mod addresses;
@@ -28,6 +29,7 @@ pub mod draws;
 pub mod fixed;
 pub mod grpc;
 pub mod linux;
+pub mod matrix;
 mod misses;
 pub mod model;
 pub mod pair;

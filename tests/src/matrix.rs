@@ -1,0 +1,165 @@
+//! How fast the transport is, in virtual time: numbers that are the same on every machine.
+//!
+//! `cargo run --release -p benches --example matrix` prints them, and the test `transport_matrix`
+//! holds them to what they were. Every link carries 100 Mbit/s each way, with a queue of one
+//! bandwidth-delay product unless its row says otherwise; loss, jitter and the like meet both
+//! directions. A datagram counts with 28 bytes of IP and UDP headers.
+
+mod bulk;
+mod network;
+
+use std::thread;
+
+use netsim::{GilbertElliott, LinkConfig, Probability};
+use rudp_proto::Config;
+
+use crate::time::ms;
+pub use bulk::{Bulk, transfer};
+
+/// Bits per second of every link.
+const RATE: u64 = 100_000_000;
+
+/// A transfer of 16 MiB over a kind of link, and what it is held to.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its letter.
+    pub name: &'static str,
+    /// What the link does.
+    pub what: &'static str,
+    /// The link, in both directions.
+    pub link: LinkConfig,
+    /// The goodput that the transport reaches and must not lose again, in kbit/s.
+    pub floor: u64,
+    /// The goodput that it is to reach, in kbit/s.
+    pub gate: u64,
+}
+
+/// The rows a to h.
+///
+/// # Panics
+///
+/// Never: the links make sense.
+#[must_use]
+pub fn rows() -> Vec<Row> {
+    let percent = |percent| Probability::from_percent(percent).expect("a percentage");
+    let lossy = |rtt_ms, loss| LinkConfig {
+        loss: percent(loss),
+        ..link(rtt_ms)
+    };
+    let jittery = |keep_order| LinkConfig {
+        jitter: ms(10),
+        keep_order,
+        ..link(50)
+    };
+    let disordered = LinkConfig {
+        loss: Probability::from_ppm(5_000).expect("a share"),
+        reorder: percent(2),
+        reorder_delay: ms(5),
+        duplicate: percent(1),
+        ..link(20)
+    };
+    let bursty = LinkConfig {
+        burst: Some(GilbertElliott::from_means(4, percent(1)).expect("a channel")),
+        ..link(20)
+    };
+    let row = |name, what, link, [floor, gate]: [u64; 2]| Row {
+        name,
+        what,
+        link,
+        floor,
+        gate,
+    };
+    vec![
+        row("a", "20 ms", lossy(20, 0), [85_000, 89_000]),
+        row("b", "20 ms, 1 % loss", lossy(20, 1), [4_500, 84_000]),
+        row("c", "20 ms, 5 % loss", lossy(20, 5), [800, 75_000]),
+        row("d", "20 ms, 10 % loss", lossy(20, 10), [250, 68_000]),
+        row("e", "100 ms, 1 % loss", lossy(100, 1), [1_000, 50_000]),
+        row(
+            "f1",
+            "50 ms, +-10 ms each way, in order",
+            jittery(true),
+            [65_000, 72_000],
+        ),
+        row(
+            "f2",
+            "50 ms, +-10 ms each way, in disorder",
+            jittery(false),
+            [700, 60_000],
+        ),
+        row(
+            "g",
+            "20 ms, 0.5 % loss, 2 % 5 ms late, 1 % twice",
+            disordered,
+            [3_300, 82_000],
+        ),
+        row(
+            "h",
+            "20 ms, 1 % loss in bursts of 4",
+            bursty,
+            [12_000, 82_000],
+        ),
+    ]
+}
+
+/// A link of that round trip, whose queue holds what is under way in it.
+fn link(rtt_ms: u64) -> LinkConfig {
+    let queue = RATE / 8 * rtt_ms / 1_000;
+    LinkConfig {
+        delay: ms(rtt_ms / 2),
+        rate: Some(RATE),
+        queue: usize::try_from(queue).expect("a small queue"),
+        ..LinkConfig::PERFECT
+    }
+}
+
+/// The transport as it is measured: buffers that hold more than any of these paths.
+#[must_use]
+pub const fn config() -> Config {
+    Config {
+        send_buffer: 8 << 20,
+        receive_window: 8 << 20,
+        ..Config::DEFAULT
+    }
+}
+
+/// Runs a row once for each seed from 1 on, as many at once as there are cores, and answers the
+/// median of each number.
+///
+/// # Panics
+///
+/// If a byte arrives wrong, or a connection is lost; without any seed.
+#[must_use]
+pub fn measure(row: &Row, seeds: u64) -> Bulk {
+    let runs = each(seeds, |seed| transfer(config(), &row.link, seed));
+    let median = |number: fn(&Bulk) -> u64| {
+        let mut numbers: Vec<_> = runs.iter().map(number).collect();
+        numbers.sort_unstable();
+        numbers[numbers.len() / 2]
+    };
+    Bulk {
+        goodput: median(|run| run.goodput),
+        overhead: median(|run| run.overhead),
+        lost: median(|run| run.lost),
+        spurious: median(|run| run.spurious),
+        timeouts: median(|run| run.timeouts),
+    }
+}
+
+/// Calls `run` with each seed, on every core.
+fn each<T: Send>(seeds: u64, run: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (1..=seeds)
+            .take(cores)
+            .map(|first| {
+                let mine = (first..=seeds).step_by(cores);
+                scope.spawn(|| mine.map(&run).collect::<Vec<_>>())
+            })
+            .collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined
+            .flat_map(|runs| runs.expect("see the panic above"))
+            .collect()
+    })
+}

@@ -1,0 +1,200 @@
+//! Flows of the transport over one path in virtual time.
+//!
+//! A flow is a client, a server and what their applications do. All flows share a link each way,
+//! so they compete for its bottleneck; each has hosts of its own.
+
+use std::{net::SocketAddr, time::Duration};
+
+use netsim::{Link, LinkConfig};
+use rudp_proto::{Config, Connection, Endpoint, Event, Handle, Secrets};
+
+/// Bytes of IPv4 and UDP headers, which take their share of the bottleneck. Here each of them is
+/// the number of the flow.
+const HEADERS: usize = 20 + 8;
+
+/// What the applications of a flow do at its two ends.
+pub(super) trait Application {
+    /// Acts after anything happened at the client's end; the connection is established.
+    fn act_as_client(&mut self, now: Duration, connection: &mut Connection);
+    /// The same at the server's end.
+    fn act_as_server(&mut self, now: Duration, connection: &mut Connection);
+    /// When the client wants to act next, whatever happens.
+    fn wakes_at(&self) -> Option<Duration>;
+}
+
+/// One end of a flow.
+struct Host {
+    addr: SocketAddr,
+    endpoint: Endpoint,
+    handle: Option<Handle>,
+}
+
+impl Host {
+    fn new(addr: SocketAddr, config: Config, seed: u64) -> Self {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_be_bytes());
+        let secrets = Secrets {
+            reset_key: key,
+            seed: key,
+        };
+        Self {
+            addr,
+            endpoint: Endpoint::new(config, secrets).expect("a valid config"),
+            handle: None,
+        }
+    }
+
+    fn handle_events(&mut self) {
+        while let Some((handle, event)) = self.endpoint.poll_event() {
+            match event {
+                Event::Connected => self.handle = Some(handle),
+                Event::Closed(reason) => panic!("{}: {reason}", self.addr),
+                Event::Readable | Event::Writable | Event::Trace(_) => {}
+            }
+        }
+    }
+
+    fn connection(&mut self) -> Option<&mut Connection> {
+        self.endpoint.connection_mut(self.handle?)
+    }
+}
+
+/// A client, a server and their applications.
+pub(super) struct Flow<A> {
+    client: Host,
+    server: Host,
+    pub(super) application: A,
+}
+
+impl<A: Application> Flow<A> {
+    fn act(&mut self, now: Duration) {
+        self.client.handle_events();
+        if let Some(connection) = self.client.connection() {
+            self.application.act_as_client(now, connection);
+        }
+        self.server.handle_events();
+        if let Some(connection) = self.server.connection() {
+            self.application.act_as_server(now, connection);
+        }
+    }
+
+    fn next_timer(&self) -> Option<Duration> {
+        let hosts = [&self.client, &self.server];
+        let timers = hosts.map(|host| host.endpoint.poll_timeout());
+        timers
+            .into_iter()
+            .chain([self.application.wakes_at()])
+            .flatten()
+            .min()
+    }
+
+    /// The counters of the client's connection.
+    pub(super) fn stats(&mut self) -> rudp_proto::Stats {
+        let connection = self.client.connection();
+        *connection.expect("the connection lives").stats()
+    }
+}
+
+/// The flows, and the links between them.
+pub(super) struct Network<A> {
+    now: Duration,
+    /// From the clients to the servers.
+    pub(super) up: Link,
+    down: Link,
+    pub(super) flows: Vec<Flow<A>>,
+    datagram: Vec<u8>,
+}
+
+impl<A: Application> Network<A> {
+    /// A path of two such links; `seed` decides the fate of every packet.
+    pub(super) fn new(link: &LinkConfig, seed: u64) -> Self {
+        let link = |seed| Link::new(link.clone(), seed).expect("a valid link");
+        Self {
+            now: Duration::ZERO,
+            up: link(2 * seed),
+            down: link(2 * seed + 1),
+            flows: Vec::new(),
+            datagram: Vec::new(),
+        }
+    }
+
+    /// Begins a flow now.
+    pub(super) fn connect(&mut self, config: Config, application: A) {
+        let index = u8::try_from(self.flows.len()).expect("few flows");
+        let addr = |network| SocketAddr::from(([10, 0, network, index], 4_000));
+        let seed = u64::from(index);
+        let mut client = Host::new(addr(1), config, seed);
+        let mut server = Host::new(addr(2), config, !seed);
+        server.endpoint.listen(true);
+        let handle = client.endpoint.connect(self.now, server.addr);
+        handle.expect("there is room");
+        self.flows.push(Flow {
+            client,
+            server,
+            application,
+        });
+        self.settle(usize::from(index));
+    }
+
+    /// Lets happen what happens until `done` or, at the latest, that time; answers when.
+    pub(super) fn run_until(&mut self, until: Duration, done: impl Fn(&Self) -> bool) -> Duration {
+        while !done(self) {
+            let links = [self.up.poll_timeout(), self.down.poll_timeout()];
+            let timers = self.flows.iter().map(Flow::next_timer);
+            let next = links.into_iter().chain(timers).flatten().min();
+            let Some(next) = next.filter(|next| *next <= until) else {
+                self.now = until;
+                break;
+            };
+            self.now = self.now.max(next);
+            self.step();
+        }
+        self.now
+    }
+
+    /// Lets one datagram arrive or, if there is none, the timers run.
+    fn step(&mut self) {
+        let now = self.now;
+        let arrived = (self.up.poll_packet(now).map(|packet| (true, packet)))
+            .or_else(|| self.down.poll_packet(now).map(|packet| (false, packet)));
+        let Some((up, packet)) = arrived else {
+            for index in 0..self.flows.len() {
+                let flow = &mut self.flows[index];
+                flow.client.endpoint.handle_timeout(now);
+                flow.server.endpoint.handle_timeout(now);
+                self.settle(index);
+            }
+            return;
+        };
+        let (headers, datagram) = packet.split_at(HEADERS);
+        let index = usize::from(headers[0]);
+        if headers.iter().any(|byte| *byte != headers[0]) {
+            return; // a wrong checksum of the IP header
+        }
+        let Flow { client, server, .. } = &mut self.flows[index];
+        if up {
+            server.endpoint.handle_datagram(now, client.addr, datagram);
+        } else {
+            client.endpoint.handle_datagram(now, server.addr, datagram);
+        }
+        self.settle(index);
+    }
+
+    /// Lets the applications of a flow act and its hosts send.
+    fn settle(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.act(self.now);
+        for (host, link) in [
+            (&mut flow.client, &mut self.up),
+            (&mut flow.server, &mut self.down),
+        ] {
+            let datagram = &mut self.datagram;
+            while host.endpoint.poll_transmit(self.now, datagram).is_some() {
+                let mut packet = Vec::with_capacity(HEADERS + datagram.len());
+                packet.resize(HEADERS, u8::try_from(index).expect("few flows"));
+                packet.extend_from_slice(datagram);
+                link.handle_packet(self.now, packet);
+            }
+        }
+    }
+}
