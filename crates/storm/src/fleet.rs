@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, str::FromStr, time::Duration};
 
-use backoff_policy::{Class, Decision, Jitter, ParsePolicyError, Policy, Retry, Schedule};
+use backoff_policy::{Class, Decision, Jitter, ParsePolicyError, Policy, Retry, Schedule, nanos};
 use grpc_backoff::{Action, Config, ConfigError, Connection, State};
 
 use crate::draws::Draws;
@@ -213,10 +213,4 @@ impl Fleet {
     pub fn gave_up(&self) -> u32 {
         self.gave_up
     }
-}
-
-/// Whole nanoseconds; a span of 2^64 ns or more counts as 1 ns less than that.
-#[must_use]
-pub fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

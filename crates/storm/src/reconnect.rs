@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use backoff_policy::nanos;
+
 use crate::{
     engine::Queue,
-    fleet::{Behaviour, Fleet, nanos},
+    fleet::{Behaviour, Fleet},
     stats::{Histogram, reached},
 };
 

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::fleet::nanos;
+use backoff_policy::nanos;
 
 /// What a server can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

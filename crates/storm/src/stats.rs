@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::fleet::nanos;
+use backoff_policy::nanos;
 
 /// The most events in any window of a fixed length, wherever it begins, both ends included.
 #[derive(Clone, Debug)]

@@ -7,10 +7,11 @@ use storm::{
 };
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, span},
     output::Output,
     plot::{arrivals, bins},
-    report::{Cell, Chart, Logarithmic, Report, Table, words},
+    report::{Cell, Chart, Logarithmic, Report, Table, thousands, words},
+    runs::Runs,
 };
 
 #[derive(Debug, clap::Args)]
@@ -97,14 +98,14 @@ impl Args {
                 arrival: self.server.arrival,
             },
         };
-        let outcomes = self
+        let runs = self
             .seeds
             .run(&kinds, |behaviour, seed| plan.run(behaviour, seed))?;
         Ok(Report {
             simulation: "collapse",
             title: format!(
                 "{} clients lose their server, which is back after {} and accepts {} a second. At most {:?}; runs: {}.",
-                self.clients,
+                thousands(self.clients.into()),
                 words(self.outage),
                 self.server.rate,
                 self.limit,
@@ -114,37 +115,35 @@ impl Args {
                 ("clients", Cell::count(self.clients)),
                 ("outage_ms", Cell::span(self.outage)),
                 ("limit_ms", Cell::span(self.limit)),
+                ("round_trip_ms", Cell::span(self.round_trip)),
                 ("timeout_ms", Cell::span(timeout)),
                 ("rate", Cell::count(self.server.rate)),
                 ("queue", Cell::count(self.server.queue)),
+                ("slowdown", Cell::count(self.server.slowdown)),
+                ("arrival_ms", Cell::span(self.server.arrival)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],
-            events: outcomes
-                .iter()
-                .flatten()
-                .map(|outcome| outcome.attempts)
-                .sum(),
-            table: table(&kinds, &outcomes),
+            events: runs.sum(|run| run.attempts),
+            table: table(&runs),
             notes: Vec::new(),
-            charts: self.charts(&kinds, &outcomes),
+            charts: self.charts(&runs),
         })
     }
 
     /// Of the first run of each.
-    fn charts(&self, kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Vec<Chart> {
-        let first = || {
-            kinds
-                .iter()
-                .zip(outcomes)
-                .map(|(kind, runs)| (&kind.name, &runs[0]))
-        };
+    fn charts(&self, runs: &Runs<'_, Outcome>) -> Vec<Chart> {
         // Who never recovers shows that as well by somewhat more than the time of the others.
-        let last = first().filter_map(|(_, run)| run.recovery.last()).max();
+        let last = runs
+            .firsts()
+            .filter_map(|(_, run)| run.recovery.last())
+            .max();
         let end = last.map_or(0.0, |&last| last as f64 / 1e9) * 1.1;
-        let back = first().map(|(name, run)| arrivals(name, &run.recovery, end));
+        let back = runs
+            .firsts()
+            .map(|(name, run)| arrivals(name, &run.recovery, end));
         let until = end + self.outage.as_secs_f64();
-        let dialled = first().map(|(name, run)| {
+        let dialled = runs.firsts().map(|(name, run)| {
             let mut line = bins(name, &run.arrivals);
             line.points.retain(|&(at, _)| at <= until);
             line
@@ -152,14 +151,14 @@ impl Args {
         vec![
             Chart {
                 title: "Clients that are back".into(),
-                x: "s since the server came back",
+                x: "seconds since the server came back",
                 y: "clients",
                 logarithmic: Logarithmic::Neither,
                 lines: back.collect(),
             },
             Chart {
                 title: "Attempts within 100 ms".into(),
-                x: "s since the server went",
+                x: "seconds since the server went",
                 y: "attempts",
                 logarithmic: Logarithmic::Y,
                 lines: dialled.collect(),
@@ -168,13 +167,12 @@ impl Args {
     }
 }
 
-fn table(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Table {
-    let row = |(kind, runs): (&Named, &Vec<Outcome>)| {
+fn table(runs: &Runs<'_, Outcome>) -> Table {
+    let row = |runs: &[Outcome]| {
         let back = |share| Cell::mean_span(runs.iter().map(|run| run.recovered(share)));
         let mean = |value: fn(&Outcome) -> f64| Cell::mean(runs.iter().map(value));
         let wasted = runs.iter().map(|run| run.work.wasted() * 100.0);
         vec![
-            Cell::Text(kind.name.clone()),
             mean(|run| run.recovery.len() as f64),
             back(0.5),
             back(0.99),
@@ -197,6 +195,6 @@ fn table(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Table {
             ("gave_up", "gave up"),
             ("wasted_percent", "work wasted"),
         ],
-        rows: kinds.iter().zip(outcomes).map(row).collect(),
+        rows: runs.rows(row),
     }
 }

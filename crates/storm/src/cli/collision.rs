@@ -3,10 +3,11 @@ use std::time::Duration;
 use storm::collision::{Collision, Outcome};
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, span},
     output::Output,
     plot::{arrivals, steps},
-    report::{Cell, Chart, Logarithmic, Report, Table},
+    report::{Cell, Chart, Logarithmic, Report, Table, thousands},
+    runs::Runs,
 };
 
 #[derive(Debug, clap::Args)]
@@ -42,42 +43,43 @@ impl Args {
             clients: self.clients,
             window: self.window,
         };
-        let outcomes = self.seeds.run(&kinds, |behaviour, seed| {
+        let runs = self.seeds.run(&kinds, |behaviour, seed| {
             plan.run(&behaviour.clone().from_ceiling(self.first_ceiling), seed)
         })?;
-        let all = outcomes.iter().flatten();
         Ok(Report {
             simulation: "collision",
             title: format!(
                 "{} clients fire at once into slots of 1 ms; two in a slot destroy each other. {:?}, runs: {}.",
-                self.clients, self.window, self.seeds.seeds
+                thousands(self.clients.into()),
+                self.window,
+                self.seeds.seeds
             ),
             given: vec![
                 ("clients", Cell::count(self.clients)),
                 ("window_ms", Cell::span(self.window)),
                 ("first_ceiling", Cell::count(self.first_ceiling)),
+                ("first_ceiling", Cell::count(self.first_ceiling)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],
-            events: all.map(|outcome| outcome.attempts).sum(),
-            table: self.table(&kinds, &outcomes),
+            events: runs.sum(|run| run.attempts),
+            table: self.table(&runs),
             notes: Vec::new(),
-            charts: charts(&kinds, &outcomes),
+            charts: charts(&runs),
         })
     }
 
-    fn table(&self, kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Table {
+    fn table(&self, runs: &Runs<'_, Outcome>) -> Table {
         // A run in which somebody is left has no end.
         let ends = |outcomes: &[Outcome]| -> Vec<Option<Duration>> {
             let end = |outcome: &Outcome| outcome.drained.get(self.clients as usize - 1).copied();
             outcomes.iter().map(end).collect()
         };
-        let row = |(kind, outcomes): (&Named, &Vec<Outcome>)| {
+        let row = |outcomes: &[Outcome]| {
             let ends = ends(outcomes);
             let latest = ends.iter().copied().collect::<Option<Vec<_>>>();
             let of = |value: fn(&Outcome) -> f64| Cell::mean(outcomes.iter().map(value));
             vec![
-                Cell::Text(kind.name.clone()),
                 of(|outcome| outcome.attempts as f64),
                 of(|outcome| outcome.drained.len() as f64),
                 of(|outcome| f64::from(outcome.gave_up)),
@@ -94,27 +96,24 @@ impl Args {
                 ("drain_ms", "the last after"),
                 ("drain_most_ms", "at most"),
             ],
-            rows: kinds.iter().zip(outcomes).map(row).collect(),
+            rows: runs.rows(row),
         }
     }
 }
 
 /// Of the first run of each.
-fn charts(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Vec<Chart> {
-    let first = || {
-        kinds
-            .iter()
-            .zip(outcomes)
-            .map(|(kind, runs)| (&kind.name, &runs[0]))
-    };
+fn charts(runs: &Runs<'_, Outcome>) -> Vec<Chart> {
     // Beyond the last success nothing moves any more.
-    let last = first().filter_map(|(_, run)| run.drained.last()).max();
+    let last = runs
+        .firsts()
+        .filter_map(|(_, run)| run.drained.last())
+        .max();
     let end = last.map_or(10.0, |last| last.as_secs_f64() * 1.1);
-    let drained = first().map(|(name, run)| {
+    let drained = runs.firsts().map(|(name, run)| {
         let instants: Vec<_> = run.drained.iter().map(|at| at.as_nanos() as u64).collect();
         arrivals(name, &instants, end)
     });
-    let attempts = first().map(|(name, run)| {
+    let attempts = runs.firsts().map(|(name, run)| {
         let mut sum = 0;
         let sums = run.arrivals.iter().map(|&(at, count)| {
             sum += count;
@@ -125,14 +124,14 @@ fn charts(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Vec<Chart> {
     vec![
         Chart {
             title: "Clients that got through".into(),
-            x: "s",
+            x: "seconds",
             y: "clients",
             logarithmic: Logarithmic::Neither,
             lines: drained.collect(),
         },
         Chart {
             title: "Attempts until then".into(),
-            x: "s",
+            x: "seconds",
             y: "attempts",
             logarithmic: Logarithmic::Neither,
             lines: attempts.collect(),

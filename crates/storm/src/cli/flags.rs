@@ -8,6 +8,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use storm::{fleet::Behaviour, over_seeds};
 
+use super::runs::Runs;
+
 /// The longest that is simulated: sums of a few spans stay far from the 584 years of 64 bits.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
 
@@ -101,11 +103,11 @@ pub(crate) struct Seeds {
 
 impl Seeds {
     /// Runs the simulation of each kind with each seed; there is at least one.
-    pub(crate) fn run<T: Send>(
+    pub(crate) fn run<'a, T: Send>(
         &self,
-        kinds: &[Named],
+        kinds: &'a [Named],
         run: impl Fn(&Behaviour, u64) -> T + Sync,
-    ) -> anyhow::Result<Vec<Vec<T>>> {
+    ) -> anyhow::Result<Runs<'a, T>> {
         let end = self.seed.checked_add(u64::from(self.seeds));
         let end = end.with_context(|| format!("the seed {} is too large", self.seed))?;
         ensure!(!kinds.is_empty(), "there is nothing to compare");
@@ -122,6 +124,6 @@ impl Seeds {
         });
         let outcomes = outcomes.collect();
         bar.finish_and_clear();
-        Ok(outcomes)
+        Ok(Runs::new(kinds, outcomes))
     }
 }

@@ -3,9 +3,9 @@ use std::time::Duration;
 use storm::{herd::Herd, stats::mean};
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, span},
     output::Output,
-    report::{Cell, Chart, Line, Logarithmic, Report, Table},
+    report::{Cell, Chart, Logarithmic, Report, Table, thousands},
 };
 
 #[derive(Debug, clap::Args)]
@@ -58,38 +58,31 @@ impl Args {
             waves: self.waves,
             window: self.window,
         };
-        let peaks = self
+        let runs = self
             .seeds
             .run(&kinds, |behaviour, seed| plan.run(behaviour, seed))?;
-        let peaks: Vec<_> = peaks.iter().map(|runs| means(runs)).collect();
-        let row = |(kind, peaks): (&Named, &Vec<f64>)| {
-            let name = Cell::Text(kind.name.clone());
-            [name]
-                .into_iter()
-                .chain(peaks.iter().map(|&peak| Cell::Number(peak)))
-                .collect()
-        };
-        let line = |(kind, peaks): (&Named, &Vec<f64>)| Line {
-            name: kind.name.clone(),
-            points: (1..).map(f64::from).zip(peaks.iter().copied()).collect(),
-        };
+        let row = |runs: &[_]| means(runs).into_iter().map(Cell::Number).collect();
+        let points = |runs: &[_]| (1..).map(f64::from).zip(means(runs)).collect();
         let waves = WAVES.into_iter().take(self.waves as usize);
         Ok(Report {
             simulation: "herd",
             title: format!(
                 "{} clients fail together again and again. The most that come back within {:?}, by retry; runs: {}.",
-                self.clients, self.window, self.seeds.seeds
+                thousands(self.clients.into()),
+                self.window,
+                self.seeds.seeds
             ),
             given: vec![
                 ("clients", Cell::count(self.clients)),
                 ("window_ms", Cell::span(self.window)),
+                ("waves", Cell::count(self.waves)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],
             events: 0,
             table: Table {
                 columns: [("policy", "policy")].into_iter().chain(waves).collect(),
-                rows: kinds.iter().zip(&peaks).map(row).collect(),
+                rows: runs.rows(row),
             },
             notes: Vec::new(),
             charts: vec![Chart {
@@ -97,7 +90,7 @@ impl Args {
                 x: "retry",
                 y: "clients",
                 logarithmic: Logarithmic::Y,
-                lines: kinds.iter().zip(&peaks).map(line).collect(),
+                lines: runs.lines(points),
             }],
         })
     }

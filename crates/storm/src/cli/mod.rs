@@ -15,6 +15,7 @@ mod page;
 mod plot;
 mod reconnect;
 mod report;
+mod runs;
 
 use output::Output;
 use report::Report;

@@ -6,9 +6,10 @@ use storm::{
 };
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, span},
     output::Output,
     report::{Cell, Chart, Line, Logarithmic, Report, Table},
+    runs::Runs,
 };
 
 #[derive(Debug, clap::Args)]
@@ -43,14 +44,14 @@ const USUAL: Usual = Usual {
 impl Args {
     pub(crate) fn report(&self) -> anyhow::Result<Report> {
         let kinds = self.who.named(&USUAL)?;
-        let mut outcomes = Vec::new(); // by number of clients, then by kind
+        let mut by_clients = Vec::new();
         for &clients in &self.clients {
             let plan = Occ {
                 clients,
                 delay: self.delay,
                 deviation: self.deviation,
             };
-            outcomes.push(self.seeds.run(&kinds, |behaviour, seed| {
+            by_clients.push(self.seeds.run(&kinds, |behaviour, seed| {
                 plan.run(&behaviour.clone().from_ceiling(self.first_ceiling), seed)
             })?);
         }
@@ -67,40 +68,35 @@ impl Args {
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],
-            events: outcomes
+            events: by_clients
                 .iter()
-                .flatten()
-                .flatten()
-                .map(|outcome| outcome.writes)
+                .map(|runs| runs.sum(|run| run.writes))
                 .sum(),
-            table: self.table(&kinds, &outcomes),
-            notes: self.exponents(&kinds, &outcomes),
+            table: self.table(&by_clients),
+            notes: self.exponents(&by_clients),
             charts: vec![
                 self.chart(
                     "Writes until everybody has written",
                     "writes",
-                    &kinds,
-                    &outcomes,
+                    &by_clients,
                     writes,
                 ),
-                self.chart("Time until then", "ms", &kinds, &outcomes, ms),
+                self.chart("Time until then", "ms", &by_clients, ms),
             ],
         })
     }
 
-    fn table(&self, kinds: &[Named], outcomes: &[Vec<Vec<Outcome>>]) -> Table {
-        let mut rows = Vec::new();
-        for (&clients, outcomes) in self.clients.iter().zip(outcomes) {
-            for (kind, runs) in kinds.iter().zip(outcomes) {
-                rows.push(vec![
-                    Cell::Text(kind.name.clone()),
+    fn table(&self, by_clients: &[Runs<'_, Outcome>]) -> Table {
+        let rows = self.clients.iter().zip(by_clients).map(|(&clients, runs)| {
+            runs.rows(|runs| {
+                vec![
                     Cell::count(clients),
                     Cell::Number(writes(runs)),
                     Cell::Ms(Some(ms(runs))),
                     Cell::mean(runs.iter().map(|run| f64::from(run.gave_up))),
-                ]);
-            }
-        }
+                ]
+            })
+        });
         Table {
             columns: vec![
                 ("policy", "policy"),
@@ -109,23 +105,20 @@ impl Args {
                 ("completed_ms", "done after"),
                 ("gave_up", "gave up"),
             ],
-            rows,
+            rows: rows.flatten().collect(),
         }
     }
 
     /// How the work grows from the first number of clients to the last.
-    fn exponents(&self, kinds: &[Named], outcomes: &[Vec<Vec<Outcome>>]) -> Vec<String> {
-        let [from, .., to] = *self.clients.as_slice() else {
+    fn exponents(&self, by_clients: &[Runs<'_, Outcome>]) -> Vec<String> {
+        let ([from, .., to], [few, .., many]) = (&self.clients[..], by_clients) else {
             return Vec::new();
         };
-        let last = outcomes.len() - 1;
-        let exponent = |kind: usize| {
-            let growth = writes(&outcomes[last][kind]) / writes(&outcomes[0][kind]);
-            growth.ln() / (f64::from(to) / f64::from(from)).ln()
-        };
-        let exponents = kinds.iter().enumerate();
-        let exponents =
-            exponents.map(|(index, kind)| format!("{} {:.2}", kind.name, exponent(index)));
+        let exponents = few.each().zip(many.each()).map(|((name, few), (_, many))| {
+            let growth = writes(many) / writes(few);
+            let exponent = growth.ln() / (f64::from(*to) / f64::from(*from)).ln();
+            format!("{name} {exponent:.2}")
+        });
         vec![format!(
             "From {from} to {to} clients the writes grow with their number to the power of: {}.",
             exponents.collect::<Vec<_>>().join(", ")
@@ -136,22 +129,22 @@ impl Args {
         &self,
         title: &str,
         y: &'static str,
-        kinds: &[Named],
-        outcomes: &[Vec<Vec<Outcome>>],
+        by_clients: &[Runs<'_, Outcome>],
         value: fn(&[Outcome]) -> f64,
     ) -> Chart {
-        let line = |(index, kind): (usize, &Named)| Line {
-            name: kind.name.clone(),
-            points: (self.clients.iter().zip(outcomes))
-                .map(|(&clients, outcomes)| (f64::from(clients), value(&outcomes[index])))
+        let names = by_clients.first().into_iter().flat_map(Runs::each);
+        let lines = names.enumerate().map(|(kind, (name, _))| Line {
+            name: name.to_owned(),
+            points: (self.clients.iter().zip(by_clients))
+                .map(|(&clients, runs)| (f64::from(clients), value(runs.of(kind))))
                 .collect(),
-        };
+        });
         Chart {
             title: title.into(),
             x: "clients",
             y,
             logarithmic: Logarithmic::Both,
-            lines: kinds.iter().enumerate().map(line).collect(),
+            lines: lines.collect(),
         }
     }
 }

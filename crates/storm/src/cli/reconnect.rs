@@ -3,10 +3,11 @@ use std::time::Duration;
 use storm::reconnect::{Outcome, Reconnect};
 
 use super::{
-    flags::{Clients, Named, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, span},
     output::Output,
     plot::{arrivals, bins},
-    report::{Cell, Chart, Logarithmic, Report, Table, words},
+    report::{Cell, Chart, Logarithmic, Report, Table, thousands, words},
+    runs::Runs,
 };
 
 #[derive(Debug, clap::Args)]
@@ -51,14 +52,14 @@ impl Args {
             round_trip: self.round_trip,
             bin: self.bin,
         };
-        let outcomes = self
+        let runs = self
             .seeds
             .run(&kinds, |behaviour, seed| plan.run(behaviour, seed))?;
         Ok(Report {
             simulation: "reconnect",
             title: format!(
                 "A server of {} clients is away for {}, and each dials until it is back. Runs: {}.",
-                self.clients,
+                thousands(self.clients.into()),
                 words(self.outage),
                 self.seeds.seeds
             ),
@@ -66,44 +67,40 @@ impl Args {
                 ("clients", Cell::count(self.clients)),
                 ("outage_ms", Cell::span(self.outage)),
                 ("round_trip_ms", Cell::span(self.round_trip)),
+                ("round_trip_ms", Cell::span(self.round_trip)),
                 ("bin_ms", Cell::span(self.bin)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],
-            events: outcomes
-                .iter()
-                .flatten()
-                .map(|outcome| outcome.attempts)
-                .sum(),
-            table: table(&kinds, &outcomes),
+            events: runs.sum(|run| run.attempts),
+            table: table(&runs),
             notes: Vec::new(),
-            charts: self.charts(&kinds, &outcomes),
+            charts: self.charts(&runs),
         })
     }
 
     /// Of the first run of each.
-    fn charts(&self, kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Vec<Chart> {
-        let first = || {
-            kinds
-                .iter()
-                .zip(outcomes)
-                .map(|(kind, runs)| (&kind.name, &runs[0]))
-        };
-        let last = first().filter_map(|(_, run)| run.recovery.last()).max();
+    fn charts(&self, runs: &Runs<'_, Outcome>) -> Vec<Chart> {
+        let last = runs
+            .firsts()
+            .filter_map(|(_, run)| run.recovery.last())
+            .max();
         let end = last.map_or(0.0, |&last| last as f64 / 1e9);
-        let dialled = first().map(|(name, run)| bins(name, &run.arrivals));
-        let back = first().map(|(name, run)| arrivals(name, &run.recovery, end));
+        let dialled = runs.firsts().map(|(name, run)| bins(name, &run.arrivals));
+        let back = runs
+            .firsts()
+            .map(|(name, run)| arrivals(name, &run.recovery, end));
         vec![
             Chart {
                 title: format!("Attempts within {:?}", self.bin),
-                x: "s since the server went",
+                x: "seconds since the server went",
                 y: "attempts",
                 logarithmic: Logarithmic::Y,
                 lines: dialled.collect(),
             },
             Chart {
                 title: "Clients that are back".into(),
-                x: "s since the server came back",
+                x: "seconds since the server came back",
                 y: "clients",
                 logarithmic: Logarithmic::Neither,
                 lines: back.collect(),
@@ -112,11 +109,10 @@ impl Args {
     }
 }
 
-fn table(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Table {
-    let row = |(kind, runs): (&Named, &Vec<Outcome>)| {
+fn table(runs: &Runs<'_, Outcome>) -> Table {
+    let row = |runs: &[Outcome]| {
         let back = |share| Cell::mean_span(runs.iter().map(|run| run.recovered(share)));
         vec![
-            Cell::Text(kind.name.clone()),
             Cell::mean(runs.iter().map(|run| run.attempts as f64)),
             Cell::mean(runs.iter().map(|run| run.peak() as f64)),
             back(0.5),
@@ -135,6 +131,6 @@ fn table(kinds: &[Named], outcomes: &[Vec<Outcome>]) -> Table {
             ("back_all_ms", "all"),
             ("gave_up", "gave up"),
         ],
-        rows: kinds.iter().zip(outcomes).map(row).collect(),
+        rows: runs.rows(row),
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn words(span: std::time::Duration) -> String {
 }
 
 /// A number with commas.
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
