@@ -25,6 +25,19 @@ impl Ratio {
         self.den != 0
     }
 
+    /// The same in lowest terms.
+    #[must_use]
+    pub(crate) const fn reduced(self) -> Self {
+        let (mut common, mut rest) = (self.num, self.den);
+        while let Some(next) = common.checked_rem(rest) {
+            (common, rest) = (rest, next);
+        }
+        match (self.num.checked_div(common), self.den.checked_div(common)) {
+            (Some(num), Some(den)) => Self { num, den },
+            _ => self, // zero over zero
+        }
+    }
+
     /// Multiplies and rounds down (B1); saturates.
     #[inline]
     #[must_use]
@@ -65,6 +78,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn it_is_the_same_in_lowest_terms(num in 0..4_000u32, den in 1..4_000u32, factor in 1..1_000_000u32) {
+            let reduced = Ratio::new(num * factor, den * factor).reduced();
+            prop_assert_eq!(reduced, Ratio::new(num, den).reduced());
+            prop_assert_eq!(num * reduced.den, reduced.num * den);
+            prop_assert!(reduced.den <= den);
+        }
+
         /// Exact, however long the product gets.
         #[test]
         fn it_multiplies_as_in_128_bits(nanos: u64, num: u32, den in 1..=u32::MAX) {

@@ -56,6 +56,17 @@ fn rule_backoff_b22_deposits_and_withdrawals_expire() {
     );
 }
 
+/// (B22) A ratio counts by its value, whatever its terms.
+#[test]
+fn rule_backoff_b22_a_ratio_with_long_terms_is_the_same() {
+    let ratio = Ratio::new(800_000_000, 4_000_000_000);
+    let budget = FinagleBudget::new(s(10), 100, ratio).expect("valid");
+    for _ in 0..4_999 {
+        succeed(&budget, s(0));
+    }
+    assert_eq!(retries(&budget, s(0)), 2_000);
+}
+
 /// (B22) However long ago the host's epoch is, and however long nobody called: since 1970, and then
 /// for three years.
 #[test]

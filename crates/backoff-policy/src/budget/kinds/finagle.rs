@@ -13,7 +13,9 @@ const SLICES: usize = 10;
 /// retries for each second of it is for programs that have just started or call rarely. Tower and
 /// Linkerd have the same.
 ///
-/// Exact: a call deposits the numerator of the ratio, and a retry costs its denominator.
+/// Exact: a call deposits the numerator of the ratio in lowest terms, and a retry costs its
+/// denominator. A step keeps sums up to 5 x 10^11, and ignores deposits and refuses retries beyond: of
+/// 1/5 that is 10^11 retries, of 1/1000000 still 500,000.
 ///
 /// Source: Finagle's `RetryBudget` and `TokenBucket.newLeakyBucket`.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ impl FinagleBudget {
     }
 
     const fn checked(ttl: Duration, per_second: u32, ratio: Ratio) -> Self {
+        let ratio = ratio.reduced();
         let retries = (per_second as i64).saturating_mul(ttl.as_secs().cast_signed());
         Self {
             window: Window::new(nanos(ttl)),
