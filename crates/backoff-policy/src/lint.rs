@@ -85,8 +85,8 @@ impl Policy {
 
     fn unreached_cap(&self) -> Option<Lint> {
         let (waits, schedule) = (self.waits()?, &self.schedule);
-        if schedule.jitter() == Jitter::Decorrelated || schedule.cap() == schedule.base() {
-            return None; // a draw may be at the cap at once; a constant delay is its cap
+        if schedule.jitter() == Jitter::Decorrelated {
+            return None; // a draw may be at the cap at once
         }
         let unlimited = schedule.cap() == Duration::from_nanos(u64::MAX);
         let at_cap = |n: &u32| schedule.ceiling(*n) == schedule.cap();

@@ -19,6 +19,14 @@ fn rule_backoff_b17_lints_name_what_is_risky() {
     assert_eq!(lints("base=10s,cap=1h,attempts=10"), [cap(Some(10), 9)]);
     assert_eq!(lints("base=10s,cap=1h,attempts=11"), []);
     assert_eq!(lints("multiplier=1,attempts=3"), [cap(None, 2)]);
+    for unlimited_constant_or_once in [
+        "client-go",
+        "resilience4j",
+        "base=60s,attempts=2",
+        "attempts=1",
+    ] {
+        assert_eq!(lints(unlimited_constant_or_once), []);
+    }
 
     let early = Lint::DeadlineBeforeFirstWait {
         deadline: s(1),
@@ -31,6 +39,15 @@ fn rule_backoff_b17_lints_name_what_is_risky() {
         first_wait: ms(1_200),
     };
     assert_eq!(lints("jitter=proportional:0.2,deadline=1.1s"), [early]);
+
+    assert_eq!(
+        lints("jitter=proportional:0.2,deadline=1.1s,first=exact"),
+        []
+    );
+    assert_eq!(
+        lints("deadline=1ms,first=immediate"),
+        [Lint::ImmediateFirstRetry]
+    );
 
     assert_eq!(
         lints("jitter=decorrelated,deadline=1h"),
@@ -50,6 +67,24 @@ fn rule_backoff_b17_lints_name_what_is_risky() {
         [Lint::ImmediateFirstRetry]
     );
     assert_eq!(lints("jitter=full"), [Lint::NoLimit]);
+}
+
+/// (B17) Draws pile up if the last wait is one that the cap decides, and not if none is.
+#[test]
+fn rule_backoff_b17_a_pile_up_takes_as_many_waits_as_it_takes() {
+    for (text, waits) in [
+        ("base=1s,cap=4s,jitter=between-ceilings", 3),
+        ("base=1s,cap=9s,jitter=decorrelated", 2),
+        ("base=1s,cap=3s,jitter=proportional-clipped:1/2", 2),
+        ("base=1s,cap=1s,jitter=decorrelated", 1),
+    ] {
+        let piles_up = |attempts: u32| {
+            lints(&format!("{text},attempts={attempts}")).contains(&Lint::PileUpAtCap)
+        };
+        assert!(!piles_up(waits), "{text}: {} waits", waits - 1);
+        assert!(piles_up(waits + 1), "{text}: {waits} waits");
+    }
+    assert!(!lints("base=1s,cap=1s,attempts=9").contains(&Lint::PileUpAtCap));
 }
 
 /// (B17) Whoever takes a preset's name and is faster is told so; slower is fine.
@@ -92,8 +127,10 @@ fn rule_backoff_b17_faster_than_its_name_is_told() {
         ("aws-sdk-2.1,base=1s,throttle-factor=1", false), // as late as before
         ("aws-sdk-2.1,hint=within:4s", true),
         ("aws-sdk-2.1,hint=within:6s", false),
+        ("grpc-connect,jitter=proportional:1/4", true), // sooner, and later
         ("grpc-call,hint=at-least", false),
         ("gcs-cpp,repeats=idempotent", false),
+        ("gcs-cpp,deadline=899s", false),
         ("gcs-python,from=first-failure", true),
         ("gcs-python,deadline=119s", false),
         ("gcs-python,deadline=121s", true),

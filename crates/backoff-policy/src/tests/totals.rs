@@ -1,5 +1,6 @@
 use crate::*;
 use core::time::Duration;
+use std::format;
 
 /// The waiting of many whole runs, on average, in seconds.
 fn average(policy: &Policy, runs: u64) -> f64 {
@@ -39,6 +40,41 @@ fn the_mean_total_is_the_average_of_many_runs() {
         let off = (mean / average - 1.0).abs();
         assert!(off < 0.01, "{text}: {mean} for {average}");
         assert!(total.least <= total.mean && total.mean <= total.most);
+    }
+}
+
+#[test]
+fn the_ends_of_a_total_are_the_waits_of_the_extreme_draws() {
+    let waits = |policy: &Policy, draw| {
+        let mut retry = Retry::new(Duration::ZERO);
+        let mut wait = || {
+            let failure = Class::Transient.into();
+            match retry.handle_failed(policy, failure, Duration::ZERO, draw) {
+                Decision::Retry(wait) => Some(wait.delay),
+                Decision::GiveUp(_) => None,
+            }
+        };
+        core::iter::from_fn(&mut wait).sum::<Duration>()
+    };
+    for jitter in [
+        "none",
+        "full",
+        "equal",
+        "decorrelated",
+        "between-ceilings",
+        "proportional:1/5",
+        "additive:1/3",
+        "proportional-clipped:1/2",
+    ] {
+        for first in ["jittered", "exact", "immediate"] {
+            for attempts in [1, 2, 3, 9, 100] {
+                let text = format!("cap=1m,jitter={jitter},first={first},attempts={attempts}");
+                let policy: Policy = text.parse().expect("valid");
+                let total = policy.total().expect("limited");
+                assert_eq!(total.least, waits(&policy, 0), "{text}");
+                assert_eq!(total.most, waits(&policy, u64::MAX), "{text}");
+            }
+        }
     }
 }
 
