@@ -14,6 +14,9 @@ use anyhow::{Context, Result, ensure};
 use grpc_backoff::{Attempt, Config, Failure, Reconnector, Snapshot};
 use tokio::time::sleep;
 
+/// What lets them share wakes (D19): beside waits of 120 s it is nothing.
+const SLACK: Duration = Duration::from_millis(100);
+
 /// The gates.
 const CORE_PERCENT: f64 = 1.0;
 const BYTES: u64 = 600;
@@ -139,7 +142,8 @@ fn spawn_reconnectors(count: u64) {
         };
         let dial = |_: Attempt| async { Err::<(), _>(Failure::Retry("refused")) };
         let reconnector = Reconnector::restore(Config::GRPC, [((), snapshot)], dial);
-        let mut reconnector = reconnector.expect("the document's values are valid");
+        let reconnector = reconnector.expect("the document's values are valid");
+        let mut reconnector = reconnector.with_slack(SLACK);
         tokio::spawn(async move { reconnector.connect().await });
     }
 }

@@ -153,3 +153,44 @@ async fn rule_grpc_d11_a_limit_ends_an_attempt_and_the_wait_for_a_token_together
     assert!(matches!(error, Error::GaveUp(_)), "{error}");
     assert_eq!(begun.elapsed(), s(5));
 }
+
+/// (D19) (S13) Clients whose waits end at 997 different instants are woken at few that they share:
+/// none early, none later than the slack, and without a slack each at its own.
+#[tokio::test(start_paused = true)]
+async fn rule_grpc_d19_waits_end_together_and_never_early() {
+    const SLACK: Duration = ms(100);
+    let second_starts = async |slack| {
+        let mut tasks = JoinSet::new();
+        let clients: Vec<_> = (0..997_u64)
+            .map(|n| {
+                let reports = Reports::default();
+                let observed = Arc::clone(&reports);
+                let client = Reconnector::new(Config::GRPC, |_: Attempt| dial(Server::Refuses));
+                let mut client = (client.expect("valid").with_slack(slack))
+                    .with_draws(move || n * (u64::MAX / 997)) // 0.8 to 1.2 s
+                    .on_attempt(move |report: &AttemptReport| {
+                        observed.lock().expect("sound").push(report.clone());
+                    });
+                tasks.spawn(async move { client.connect().await.is_ok() });
+                reports
+            })
+            .collect();
+        sleep(s(2)).await;
+        let starts = clients.iter().map(|reports| {
+            let reports = reports.lock().expect("sound");
+            let late = (reports[1].started_at - reports[0].started_at) - reports[0].backoff;
+            assert!(late < slack + ms(2), "{late:?}"); // tokio's ticks are 1 ms
+            reports[1].started_at
+        });
+        let mut starts: Vec<_> = starts.collect();
+        starts.sort();
+        starts.dedup();
+        starts.len()
+    };
+    let (shared, alone) = (
+        second_starts(SLACK).await,
+        second_starts(Duration::ZERO).await,
+    );
+    assert!((4..=5).contains(&shared), "{shared}");
+    assert!(alone > 300, "{alone}"); // 400 ms of ticks
+}

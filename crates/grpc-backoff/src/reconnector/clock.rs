@@ -1,6 +1,7 @@
 //! The only place that reads the clocks.
 
 use core::time::Duration;
+use std::sync::OnceLock;
 use tokio::time::Instant;
 
 /// Tokio's clock as the time since the reconnector was made.
@@ -46,6 +47,21 @@ impl Clock {
         };
         self.at(deadline).unwrap_or_else(far)
     }
+}
+
+/// The next instant, from `at` on, that all of this process with this slack share (D19).
+pub(super) fn shared_end(at: Instant, slack: Duration) -> Instant {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    let origin = *ORIGIN.get_or_init(Clock::read);
+    let since = at.saturating_duration_since(origin).as_nanos();
+    let past = since.checked_rem(slack.as_nanos()).unwrap_or(0);
+    let rest = if past == 0 {
+        0
+    } else {
+        slack.as_nanos().saturating_sub(past)
+    };
+    at.checked_add(Duration::from_nanos_u128(rest))
+        .unwrap_or(at)
 }
 
 /// The time that this machine has spent suspended since it booted: what its boot-time clock counts

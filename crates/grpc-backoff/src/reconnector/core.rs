@@ -50,6 +50,8 @@ pub(super) struct Inner<A> {
     /// The owner, while it waits.
     waker: Option<Waker>,
     pub(super) suspended: Duration,
+    /// How much later a wait may end than it has to (D19).
+    pub(super) slack: Duration,
 }
 
 impl<A: Clone + Eq> Core<A> {
@@ -68,6 +70,7 @@ impl<A: Clone + Eq> Core<A> {
                 watch: None,
                 waker: None,
                 suspended: time_suspended(),
+                slack: Duration::ZERO,
             }),
         })
     }

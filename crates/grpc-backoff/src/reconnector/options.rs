@@ -12,6 +12,9 @@ use std::boxed::Box;
 use std::string::String;
 use std::sync::Arc;
 
+/// Well below the second for which a token of a budget is kept (D17).
+const MAX_SLACK: Duration = Duration::from_millis(500);
+
 impl<A, F, Fut> Reconnector<A, F, Fut>
 where
     A: Clone + Eq,
@@ -36,6 +39,14 @@ where
     #[must_use]
     pub fn with_budget(self, budget: AttemptBudget) -> Self {
         self.with_inner(|inner| inner.extras_mut().budget = Some(budget))
+    }
+
+    /// Lets waits end later than they have to, by up to this, at instants that all of this process
+    /// with the same slack share (D19): for a process with very many, which a wake each costs more
+    /// than what it is woken for. None by default; more than half a second counts as that.
+    #[must_use]
+    pub fn with_slack(self, slack: Duration) -> Self {
+        self.with_inner(|inner| inner.slack = slack.min(MAX_SLACK))
     }
 
     /// Names the target in what `tracing` and the metrics say of it.

@@ -6,6 +6,7 @@ use crate::{
     Attempt, AttemptBudget, AttemptReport, Config, ConfigError, Failure, Mode, Reconnector,
 };
 use core::fmt;
+use core::time::Duration;
 use http::Uri;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -40,6 +41,7 @@ pub struct Builder {
     draws: Option<Box<dyn FnMut() -> u64 + Send>>,
     observer: Option<Observer>,
     budget: Option<AttemptBudget>,
+    slack: Duration,
 }
 
 type Observer = Box<dyn Fn(&AttemptReport) + Send + Sync>;
@@ -65,6 +67,7 @@ impl Builder {
             draws: None,
             observer: None,
             budget: None,
+            slack: Duration::ZERO,
         }
     }
 
@@ -143,6 +146,13 @@ impl Builder {
         self
     }
 
+    /// Lets waits end a little later, together, as [`Reconnector::with_slack`] (D19).
+    #[must_use]
+    pub fn with_slack(mut self, slack: Duration) -> Self {
+        self.slack = slack;
+        self
+    }
+
     /// Makes a connector for tonic's `Endpoint`.
     ///
     /// # Errors
@@ -188,7 +198,8 @@ impl Builder {
                 finish(connection).await
             })
         });
-        let mut dialler = Reconnector::with_resolver(self.config, resolve, dial)?;
+        let dialler = Reconnector::with_resolver(self.config, resolve, dial)?;
+        let mut dialler = dialler.with_slack(self.slack);
         if let Some(name) = name {
             dialler = dialler.named(name);
         }

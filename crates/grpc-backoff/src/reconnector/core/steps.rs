@@ -1,6 +1,6 @@
 //! What the owner does, step by step.
 
-use super::super::clock::Clock;
+use super::super::clock::{Clock, shared_end};
 use super::super::disconnect::Disconnect;
 use super::super::report::Wait;
 use super::super::status::Status;
@@ -132,7 +132,8 @@ impl<A: Clone + Eq> Inner<A> {
             return Some(due_at);
         }
         let slice = self.clock.at(now.saturating_add(SLICE));
-        Some(slice.map_or(due_at, |slice| due_at.min(slice)))
+        let until = slice.map_or(due_at, |slice| due_at.min(slice));
+        Some(shared_end(until, self.slack))
     }
 
     /// Until when an attempt that is due has to wait for the budget (D17). An end that is due, of
