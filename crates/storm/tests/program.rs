@@ -179,6 +179,20 @@ fn what_is_refused_is_named_with_the_rule() {
     }
 }
 
+/// A key that is there twice is read as either.
+#[test]
+fn json_has_each_parameter_once() {
+    for simulation in ["collision", "occ", "herd", "reconnect", "collapse"] {
+        let text = printed(&format!("{simulation} --clients 3 --json"));
+        let (given, _) = text.split_once(",\"results\"").expect("results at the end");
+        let mut keys: Vec<_> = given.split('"').skip(1).step_by(2).collect();
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "{text}");
+    }
+}
+
 /// Nothing is too much for it, but what takes for ever.
 #[test]
 fn extremes_do_no_harm() {

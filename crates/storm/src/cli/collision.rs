@@ -58,7 +58,6 @@ impl Args {
                 ("clients", Cell::count(self.clients)),
                 ("window_ms", Cell::span(self.window)),
                 ("first_ceiling", Cell::count(self.first_ceiling)),
-                ("first_ceiling", Cell::count(self.first_ceiling)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
             ],

@@ -67,7 +67,6 @@ impl Args {
                 ("clients", Cell::count(self.clients)),
                 ("outage_ms", Cell::span(self.outage)),
                 ("round_trip_ms", Cell::span(self.round_trip)),
-                ("round_trip_ms", Cell::span(self.round_trip)),
                 ("bin_ms", Cell::span(self.bin)),
                 ("seed", Cell::count(self.seeds.seed)),
                 ("seeds", Cell::count(self.seeds.seeds)),
