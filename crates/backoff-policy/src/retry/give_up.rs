@@ -80,16 +80,47 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for GiveUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            reason,
-            attempts,
-            elapsed,
-            slept,
-        } = self;
-        let s = if *attempts == 1 { "" } else { "s" };
+        let (attempts, reason) = (self.attempts, self.reason);
+        let (elapsed, slept) = (short(self.elapsed), short(self.slept));
+        let s = if attempts == 1 { "" } else { "s" };
         write!(
             f,
             "gave up after {attempts} attempt{s} in {elapsed:?}, {slept:?} of it waiting: {reason}"
         )
+    }
+}
+
+/// Without the digits that no reader of a log wants: whole milliseconds from a second on, and whole
+/// microseconds from a millisecond on.
+const fn short(span: Duration) -> Duration {
+    let nanos = span.subsec_nanos();
+    let rest = match (span.as_secs(), nanos) {
+        (0, ..1_000_000) => 0,
+        (0, _) => nanos % 1_000,
+        _ => nanos % 1_000_000,
+    };
+    span.saturating_sub(Duration::from_nanos(rest as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    #[test]
+    fn spans_are_short_in_texts() {
+        for (nanos, text) in [
+            (15_774_743_839, "15.774s"),
+            (1_000_999_999, "1s"),
+            (876_101_366, "876.101ms"),
+            (999_999, "999.999µs"),
+            (907, "907ns"),
+        ] {
+            assert_eq!(
+                format!("{:?}", short(Duration::from_nanos(nanos))),
+                text,
+                "{nanos}"
+            );
+        }
     }
 }
