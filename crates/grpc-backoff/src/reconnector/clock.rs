@@ -50,16 +50,14 @@ impl Clock {
 }
 
 /// The next instant, from `at` on, that all of this process with this slack share (D19).
-pub(super) fn shared_end(at: Instant, slack: Duration) -> Instant {
+pub(super) fn shared_end(at: Instant, slack_ns: u32) -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     let origin = *ORIGIN.get_or_init(Clock::read);
     let since = at.saturating_duration_since(origin).as_nanos();
-    let past = since.checked_rem(slack.as_nanos()).unwrap_or(0);
-    let rest = if past == 0 {
-        0
-    } else {
-        slack.as_nanos().saturating_sub(past)
-    };
+    let slack = u128::from(slack_ns);
+    let rest = since
+        .checked_next_multiple_of(slack)
+        .map_or(0, |end| end.saturating_sub(since));
     at.checked_add(Duration::from_nanos_u128(rest))
         .unwrap_or(at)
 }

@@ -50,8 +50,8 @@ pub(super) struct Inner<A> {
     /// The owner, while it waits.
     waker: Option<Waker>,
     pub(super) suspended: Duration,
-    /// How much later a wait may end than it has to (D19).
-    pub(super) slack: Duration,
+    /// How much later a wait may end than it has to (D19), in ns: 500 ms at most.
+    pub(super) slack_ns: u32,
 }
 
 impl<A: Clone + Eq> Core<A> {
@@ -70,7 +70,7 @@ impl<A: Clone + Eq> Core<A> {
                 watch: None,
                 waker: None,
                 suspended: time_suspended(),
-                slack: Duration::ZERO,
+                slack_ns: 0,
             }),
         })
     }

@@ -46,7 +46,7 @@ where
     /// than what it is woken for. None by default; more than half a second counts as that.
     #[must_use]
     pub fn with_slack(self, slack: Duration) -> Self {
-        self.with_inner(|inner| inner.slack = slack.min(MAX_SLACK))
+        self.with_inner(|inner| inner.slack_ns = slack.min(MAX_SLACK).subsec_nanos())
     }
 
     /// Names the target in what `tracing` and the metrics say of it.

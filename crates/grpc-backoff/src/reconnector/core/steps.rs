@@ -133,7 +133,7 @@ impl<A: Clone + Eq> Inner<A> {
         }
         let slice = self.clock.at(now.saturating_add(SLICE));
         let until = slice.map_or(due_at, |slice| due_at.min(slice));
-        Some(shared_end(until, self.slack))
+        Some(shared_end(until, self.slack_ns))
     }
 
     /// Until when an attempt that is due has to wait for the budget (D17). An end that is due, of
