@@ -1,4 +1,5 @@
-//! How fast the transport is, in virtual time: numbers that are the same on every machine.
+//! How fast the transport is, how fair, and how soon it is back after an outage, in virtual time:
+//! numbers that are the same on every machine.
 //!
 //! `cargo run --release -p benches --example matrix` prints them, and the test `transport_matrix`
 //! holds them to what they were. Every link carries 100 Mbit/s each way, with a queue of one
@@ -6,7 +7,10 @@
 //! directions. A datagram counts with 28 bytes of IP and UDP headers.
 
 mod bulk;
+pub mod fairness;
+pub mod messages;
 mod network;
+pub mod outage;
 
 use std::thread;
 
@@ -30,18 +34,17 @@ pub struct Row {
     pub link: LinkConfig,
     /// The goodput that the transport reaches and must not lose again, in kbit/s.
     pub floor: u64,
-    /// The goodput that it is to reach, in kbit/s.
-    pub gate: u64,
+    /// The goodput that it is to reach, in kbit/s, where one is asked for.
+    pub gate: Option<u64>,
 }
 
-/// The rows a to h.
+/// The rows a to h; then flipped bits, a queue of a tenth of the usual, and a policer.
 ///
 /// # Panics
 ///
 /// Never: the links make sense.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    let percent = |percent| Probability::from_percent(percent).expect("a percentage");
     let lossy = |rtt_ms, loss| LinkConfig {
         loss: percent(loss),
         ..link(rtt_ms)
@@ -62,12 +65,16 @@ pub fn rows() -> Vec<Row> {
         burst: Some(GilbertElliott::from_means(4, percent(1)).expect("a channel")),
         ..link(20)
     };
+    let corrupt = LinkConfig {
+        corrupt: Probability::from_ppm(5_000).expect("a share"),
+        ..link(20)
+    };
     let row = |name, what, link, [floor, gate]: [u64; 2]| Row {
         name,
         what,
         link,
         floor,
-        gate,
+        gate: (gate > 0).then_some(gate),
     };
     vec![
         row("a", "20 ms", lossy(20, 0), [85_000, 89_000]),
@@ -99,7 +106,19 @@ pub fn rows() -> Vec<Row> {
             bursty,
             [12_000, 82_000],
         ),
+        row("i", "20 ms, a bit flipped in 0.5 %", corrupt, [7_000, 0]),
+        row(
+            "s",
+            "20 ms, a queue of 25 kB",
+            fairness::shallow(),
+            [44_000, 0],
+        ),
+        row("p", "20 ms, a policer", fairness::policed(), [8_500, 0]),
     ]
+}
+
+fn percent(percent: u32) -> Probability {
+    Probability::from_percent(percent).expect("a percentage")
 }
 
 /// A link of that round trip, whose queue holds what is under way in it.
@@ -123,8 +142,7 @@ pub const fn config() -> Config {
     }
 }
 
-/// Runs a row once for each seed from 1 on, as many at once as there are cores, and answers the
-/// median of each number.
+/// Runs a row once for each seed from 1 on, and answers the median of each number.
 ///
 /// # Panics
 ///
@@ -132,18 +150,20 @@ pub const fn config() -> Config {
 #[must_use]
 pub fn measure(row: &Row, seeds: u64) -> Bulk {
     let runs = each(seeds, |seed| transfer(config(), &row.link, seed));
-    let median = |number: fn(&Bulk) -> u64| {
-        let mut numbers: Vec<_> = runs.iter().map(number).collect();
-        numbers.sort_unstable();
-        numbers[numbers.len() / 2]
-    };
     Bulk {
-        goodput: median(|run| run.goodput),
-        overhead: median(|run| run.overhead),
-        lost: median(|run| run.lost),
-        spurious: median(|run| run.spurious),
-        timeouts: median(|run| run.timeouts),
+        goodput: median(&runs, |run| run.goodput),
+        overhead: median(&runs, |run| run.overhead),
+        lost: median(&runs, |run| run.lost),
+        spurious: median(&runs, |run| run.spurious),
+        timeouts: median(&runs, |run| run.timeouts),
     }
+}
+
+/// The middle one of a number over all runs.
+fn median<T, N: Copy + Ord>(runs: &[T], number: impl Fn(&T) -> N) -> N {
+    let mut numbers: Vec<_> = runs.iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers[numbers.len() / 2]
 }
 
 /// Calls `run` with each seed, on every core.

@@ -1,11 +1,13 @@
-//! How fast the transport is over the table of links, held to what it was.
+//! How fast the transport is, how fair, and how soon it is back, held to what it was.
 
-use conformance::matrix::{measure, rows};
+use conformance::matrix::{self, fairness, messages, outage};
+
+const SEEDS: u64 = 3;
 
 #[test]
-fn no_row_falls_below_its_floor() {
-    for row in rows() {
-        let measured = measure(&row, 3);
+fn no_transfer_falls_below_its_floor() {
+    for row in matrix::rows() {
+        let measured = matrix::measure(&row, SEEDS);
         println!("{}: {measured:?}", row.name);
         let (name, floor) = (row.name, row.floor);
         assert!(
@@ -16,8 +18,39 @@ fn no_row_falls_below_its_floor() {
 }
 
 #[test]
+fn no_message_takes_longer_than_its_ceiling() {
+    for row in messages::ROWS {
+        let measured = messages::measure(&row, SEEDS);
+        println!("{}: {measured:?}", row.name);
+        assert!(measured.p99 <= row.ceiling, "{}: {measured:?}", row.name);
+    }
+}
+
+#[test]
+fn no_silence_after_an_outage_exceeds_its_ceiling() {
+    for row in outage::ROWS {
+        let measured = outage::measure(&row, SEEDS);
+        println!("{}: {measured:?}", row.name);
+        assert!(
+            measured.silence <= row.ceiling,
+            "{}: {measured:?}",
+            row.name
+        );
+    }
+}
+
+#[test]
+fn two_flows_share_as_they_did() {
+    for row in fairness::rows() {
+        let measured = fairness::measure(&row, 1);
+        println!("{}: {measured:?}", row.name);
+        assert!(measured.jain >= row.floor, "{}: {measured:?}", row.name);
+    }
+}
+
+#[test]
 fn a_seed_gives_the_same_numbers_again() {
-    let rows = rows();
-    let lossy = rows.last().expect("there are rows");
-    assert_eq!(measure(lossy, 1), measure(lossy, 1));
+    let rows = matrix::rows();
+    let bursty = rows.iter().find(|row| row.name == "h").expect("a row");
+    assert_eq!(matrix::measure(bursty, 1), matrix::measure(bursty, 1));
 }

@@ -42,8 +42,11 @@ impl Bottleneck {
             }
             self.free_at = now;
         }
-        let took = self.sending_time(bytes, rate);
-        self.free_at = self.free_at.saturating_add(took);
+        if let Some(rate) = rate {
+            let (took, carry) = sending_time(bytes, rate, self.carry);
+            self.carry = carry;
+            self.free_at = self.free_at.saturating_add(took);
+        }
         Some(self.free_at)
     }
 
@@ -74,21 +77,19 @@ impl Bottleneck {
             self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
         }
     }
+}
 
-    /// Whole nanoseconds to send `bytes`, rounded down with the rest carried to the next packet.
-    fn sending_time(&mut self, bytes: usize, rate: Option<u64>) -> Duration {
-        const BITS_X_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
-        let Some(rate) = rate else {
-            return Duration::ZERO;
-        };
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let work = u128::from(bytes)
-            .saturating_mul(u128::from(BITS_X_NS_PER_BYTE))
-            .saturating_add(u128::from(self.carry));
-        let per_ns = u128::from(rate.max(1));
-        let whole = work.checked_div(per_ns).unwrap_or(0);
-        let rest = work.checked_rem(per_ns).unwrap_or(0);
-        self.carry = u64::try_from(rest).unwrap_or(0);
-        Duration::from_nanos(u64::try_from(whole).unwrap_or(u64::MAX))
-    }
+/// Whole nanoseconds to send `bytes` at `rate` bits per second after `carry`, rounded down; and what
+/// that leaves over, in 1 / rate ns.
+pub(crate) fn sending_time(bytes: usize, rate: u64, carry: u64) -> (Duration, u64) {
+    const BITS_X_NS_PER_BYTE: u64 = 8 * 1_000_000_000;
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let work = u128::from(bytes)
+        .saturating_mul(u128::from(BITS_X_NS_PER_BYTE))
+        .saturating_add(u128::from(carry));
+    let per_ns = u128::from(rate.max(1));
+    let whole = work.checked_div(per_ns).unwrap_or(0);
+    let rest = work.checked_rem(per_ns).unwrap_or(0);
+    let whole = Duration::from_nanos(u64::try_from(whole).unwrap_or(u64::MAX));
+    (whole, u64::try_from(rest).unwrap_or(0))
 }

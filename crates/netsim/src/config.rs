@@ -1,6 +1,6 @@
 //! The settings of a link.
 
-use crate::{GilbertElliott, Probability};
+use crate::{GilbertElliott, Policer, Probability};
 use alloc::vec::Vec;
 use core::{fmt, ops::Range, time::Duration};
 
@@ -34,6 +34,8 @@ pub struct LinkConfig {
     /// How many bytes may wait while the bottleneck sends another packet; a packet that does not
     /// fit is dropped (tail drop). Default 65,536; without `rate` nothing waits.
     pub queue: usize,
+    /// Drops what exceeds a rate as it leaves the bottleneck, without a queue. Default none.
+    pub policer: Option<Policer>,
     /// When the link is dark: a packet that would leave the bottleneck at or after a start and
     /// before its end is lost. What left before the start still arrives. Default none.
     pub blackouts: Vec<Range<Duration>>,
@@ -53,6 +55,7 @@ impl LinkConfig {
         corrupt: Probability::NEVER,
         rate: None,
         queue: 65_536,
+        policer: None,
         blackouts: Vec::new(),
     };
 
@@ -62,7 +65,8 @@ impl LinkConfig {
         if jitter > delay {
             return Err(ConfigError::JitterAboveDelay { jitter, delay });
         }
-        if self.rate == Some(0) {
+        let policed = self.policer.map(|policer| policer.rate);
+        if self.rate == Some(0) || policed == Some(0) {
             return Err(ConfigError::ZeroRate);
         }
         if self.reorder > Probability::NEVER && self.reorder_delay.is_zero() {
@@ -91,7 +95,7 @@ pub enum ConfigError {
         /// The delay it must not exceed.
         delay: Duration,
     },
-    /// The rate is 0 bits per second; a link that carries nothing is a blackout.
+    /// The rate, or the policer's, is 0 bits per second; a link that carries nothing is a blackout.
     ZeroRate,
     /// This share of packets is to be held back, but for no time.
     ReorderWithoutDelay(Probability),
@@ -127,6 +131,7 @@ mod tests {
         let ms = Duration::from_millis;
         let perfect = LinkConfig::default;
         let reorder = Probability::ALWAYS;
+        let policer = |rate| Some(Policer { rate, burst: 1 });
         assert_eq!(perfect().validate(), Ok(()));
         for (good, bad, error) in [
             (
@@ -152,6 +157,17 @@ mod tests {
                 },
                 LinkConfig {
                     rate: Some(0),
+                    ..perfect()
+                },
+                ConfigError::ZeroRate,
+            ),
+            (
+                LinkConfig {
+                    policer: policer(1),
+                    ..perfect()
+                },
+                LinkConfig {
+                    policer: policer(0),
                     ..perfect()
                 },
                 ConfigError::ZeroRate,

@@ -24,6 +24,8 @@ pub struct Counters {
     pub lost_blackout: u64,
     /// Packets that found the queue or the whole link full, copies included.
     pub lost_queue: u64,
+    /// Packets that exceeded the rate of the policer.
+    pub lost_policer: u64,
     /// Copies made.
     pub duplicated: u64,
     /// Packets with a bit flipped; their copies are not counted.
@@ -40,6 +42,7 @@ impl Counters {
             .saturating_add(self.lost_burst)
             .saturating_add(self.lost_blackout)
             .saturating_add(self.lost_queue)
+            .saturating_add(self.lost_policer)
     }
 }
 
@@ -55,6 +58,7 @@ impl AddAssign for Counters {
             lost_burst,
             lost_blackout,
             lost_queue,
+            lost_policer,
             duplicated,
             corrupted,
             reordered,
@@ -68,6 +72,7 @@ impl AddAssign for Counters {
             (lost_burst, more.lost_burst),
             (lost_blackout, more.lost_blackout),
             (lost_queue, more.lost_queue),
+            (lost_policer, more.lost_policer),
             (duplicated, more.duplicated),
             (corrupted, more.corrupted),
             (reordered, more.reordered),
@@ -82,7 +87,7 @@ impl fmt::Display for Counters {
         write!(
             f,
             "entered {} ({} bytes), delivered {} ({} bytes), lost {} (random {}, burst {}, \
-             blackout {}, queue {}), duplicated {}, corrupted {}, reordered {}",
+             blackout {}, queue {}, policer {}), duplicated {}, corrupted {}, reordered {}",
             self.entered,
             self.entered_bytes,
             self.delivered,
@@ -92,6 +97,7 @@ impl fmt::Display for Counters {
             self.lost_burst,
             self.lost_blackout,
             self.lost_queue,
+            self.lost_policer,
             self.duplicated,
             self.corrupted,
             self.reordered,
@@ -118,9 +124,10 @@ mod tests {
         lost_burst: 6,
         lost_blackout: 7,
         lost_queue: 8,
-        duplicated: 9,
-        corrupted: 10,
-        reordered: 11,
+        lost_policer: 9,
+        duplicated: 10,
+        corrupted: 11,
+        reordered: 12,
     };
 
     #[test]
@@ -138,9 +145,10 @@ mod tests {
             lost_burst: 12,
             lost_blackout: 14,
             lost_queue: 16,
-            duplicated: 18,
-            corrupted: 20,
-            reordered: 22,
+            lost_policer: 18,
+            duplicated: 20,
+            corrupted: 22,
+            reordered: 24,
         };
         assert_eq!(total, twice);
     }

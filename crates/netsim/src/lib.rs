@@ -6,7 +6,8 @@
 //! ```text
 //! handle_packet ─▶ bottleneck ─▶ dark? lost? ─▶ corrupt, duplicate ─▶ delay ─▶ poll_packet
 //!                  rate, queue   blackouts,                           jitter,   at poll_timeout
-//!                                loss, burst                          reorder
+//!                                policer, loss,                       reorder
+//!                                burst
 //! ```
 //!
 //! ```
@@ -67,10 +68,12 @@ mod config;
 mod counters;
 mod fate;
 mod link;
+mod policer;
 mod probability;
 
 pub use burst::{BurstError, GilbertElliott};
 pub use config::{ConfigError, LinkConfig};
 pub use counters::Counters;
 pub use link::Link;
+pub use policer::Policer;
 pub use probability::{Probability, ProbabilityError};

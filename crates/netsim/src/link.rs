@@ -2,6 +2,7 @@
 
 use crate::{
     ConfigError, Counters, LinkConfig, bottleneck::Bottleneck, counters::add, fate, fate::Fate,
+    policer::Bucket,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::{mem, ops::Range, time::Duration};
@@ -18,6 +19,7 @@ pub struct Link {
     rng: ChaCha8Rng,
     channel_is_bad: bool,
     bottleneck: Bottleneck,
+    bucket: Bucket,
     /// Packets on their way, by time due and then by order of entry; both lost and delivered
     /// packets are gone from here.
     in_flight: BTreeMap<(Duration, u64), Propagating>,
@@ -53,6 +55,7 @@ impl Link {
             rng: ChaCha8Rng::seed_from_u64(seed),
             channel_is_bad: false,
             bottleneck: Bottleneck::default(),
+            bucket: Bucket::default(),
             in_flight: BTreeMap::new(),
             in_flight_bytes: 0,
             next_sequence: 0,
@@ -89,6 +92,7 @@ impl Link {
         let lost = match left_at {
             None => &mut self.counters.lost_queue,
             Some(left_at) if self.is_dark(left_at) => &mut self.counters.lost_blackout,
+            Some(left_at) if !self.admits(left_at, packet.len()) => &mut self.counters.lost_policer,
             Some(_) if self.config.loss.happens(fate.loss) => &mut self.counters.lost_random,
             Some(_) if in_burst => &mut self.counters.lost_burst,
             Some(left_at) => return self.propagate(left_at, packet, &fate),
@@ -189,6 +193,12 @@ impl Link {
         self.bottleneck.waiting_bytes(now)
     }
 
+    /// Whether the policer lets a packet pass that leaves the bottleneck at `now`.
+    fn admits(&mut self, now: Duration, bytes: usize) -> bool {
+        let policer = self.config.policer;
+        policer.is_none_or(|policer| self.bucket.admits(now, bytes, policer))
+    }
+
     /// Sends a packet that survived on its way, and its copy if there is to be one.
     fn propagate(&mut self, left_at: Duration, mut packet: Vec<u8>, fate: &Fate) {
         if self.config.corrupt.happens(fate.corrupt) && !packet.is_empty() {
@@ -252,6 +262,7 @@ impl Link {
             return;
         }
         self.bottleneck.step_back(by);
+        self.bucket.step_back(by);
         self.arrivals_until = self.arrivals_until.saturating_sub(by);
         let in_flight = mem::take(&mut self.in_flight).into_iter();
         self.in_flight = in_flight

@@ -56,8 +56,8 @@ pub fn transfer(config: Config, link: &LinkConfig, seed: u64) -> Bulk {
     } = network.flows[0].application;
     let took = ended_at - began_at.expect("it was established");
     let counters = network.up.counters();
-    let queued = counters.lost_queue;
-    let survived = counters.entered - (counters.lost() - queued);
+    let by_chance = counters.lost_random + counters.lost_burst;
+    let survived = counters.entered - by_chance;
     let useful_bytes = counters.entered_bytes * survived / counters.entered;
     Bulk {
         goodput: kbit_per_s(received, took),

@@ -5,7 +5,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use netsim::{Link, LinkConfig};
+use netsim::{Counters, Link, LinkConfig};
 use rudp_proto::{Config, Connection, Endpoint, Event, Handle, Secrets};
 
 /// Bytes of IPv4 and UDP headers, which take their share of the bottleneck. Here each of them is
@@ -150,6 +150,13 @@ impl<A: Application> Network<A> {
             self.step();
         }
         self.now
+    }
+
+    /// What happened to the packets of both directions.
+    pub(super) fn counters(&self) -> Counters {
+        let mut both = self.up.counters();
+        both += self.down.counters();
+        both
     }
 
     /// Lets one datagram arrive or, if there is none, the timers run.

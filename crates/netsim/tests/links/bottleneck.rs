@@ -1,7 +1,7 @@
 //! Rate, queue and the bounds on memory: exact times, exact counts.
 
 use crate::common::{drain, link, ms, packet, percent};
-use netsim::{Link, LinkConfig};
+use netsim::{Link, LinkConfig, Policer};
 use std::time::Duration;
 
 /// 1 Mbit/s: 125 bytes, 1,000 bits, take 1 ms.
@@ -122,6 +122,33 @@ fn a_lost_packet_has_used_the_rate() {
     link.set_config(slow()).expect("valid");
     link.handle_packet(ms(0), vec![0; 125]);
     assert_eq!(link.poll_timeout(), Some(ms(2)));
+}
+
+#[test]
+fn a_policer_judges_what_leaves_the_bottleneck_and_delays_nothing() {
+    let policer = Policer {
+        rate: 500_000,
+        burst: 250,
+    };
+    let mut link = link(
+        LinkConfig {
+            policer: Some(policer),
+            ..slow()
+        },
+        1,
+    );
+    for _ in 0..6 {
+        link.handle_packet(ms(0), vec![0; 125]);
+    }
+    // They come at twice its rate: once the burst is spent, every second one passes.
+    let arrivals = drain(&mut link).into_iter();
+    let times: Vec<Duration> = arrivals.map(|(due, _)| due).collect();
+    assert_eq!(times, [1, 2, 3, 5].map(ms));
+    assert_eq!(link.counters().lost_policer, 2);
+    // A clock that goes back takes the bucket along, so the first of these two finds it full.
+    link.handle_packet(ms(1_000), vec![0; 1]);
+    (0..2).for_each(|_| link.handle_packet(ms(100), vec![0; 250]));
+    assert_eq!(link.counters().lost_policer, 3);
 }
 
 #[test]

@@ -285,20 +285,21 @@ fn counters_are_one_line() {
     let counters = Counters {
         entered: 100,
         entered_bytes: 12_000,
-        delivered: 92,
-        delivered_bytes: 11_040,
+        delivered: 89,
+        delivered_bytes: 10_680,
         lost_random: 5,
         lost_burst: 4,
         lost_blackout: 2,
         lost_queue: 1,
+        lost_policer: 3,
         duplicated: 4,
         corrupted: 3,
         reordered: 6,
     };
     assert_eq!(
         counters.to_string(),
-        "entered 100 (12000 bytes), delivered 92 (11040 bytes), lost 12 (random 5, burst 4, \
-         blackout 2, queue 1), duplicated 4, corrupted 3, reordered 6"
+        "entered 100 (12000 bytes), delivered 89 (10680 bytes), lost 15 (random 5, burst 4, \
+         blackout 2, queue 1, policer 3), duplicated 4, corrupted 3, reordered 6"
     );
 }
 

@@ -1,7 +1,7 @@
 //! What holds for any settings, any calls and any times.
 
 use crate::common::{drain, index, link, ms, packet, percent};
-use netsim::{GilbertElliott, Link, LinkConfig, Probability};
+use netsim::{GilbertElliott, Link, LinkConfig, Policer, Probability};
 use proptest::{collection::vec, prelude::*};
 use std::{collections::BTreeSet, time::Duration};
 
@@ -51,16 +51,19 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     let times = (any_time(), any_time(), any::<bool>(), any_time());
     let rate = proptest::option::of(prop_oneof![0..4_u64, 0..10_000_000_u64, any::<u64>()]);
     let queue = prop_oneof![0..5_000_usize, Just(usize::MAX)];
+    let policer = (rate.clone(), queue.clone())
+        .prop_map(|(rate, burst)| rate.map(|rate| Policer { rate, burst }));
     let blackouts = vec(any_time(), 0..4).prop_map(|mut times| {
         times.sort_unstable();
         times.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect()
     });
-    (chances, times, rate, queue, blackouts).prop_map(
+    (chances, times, rate, queue, policer, blackouts).prop_map(
         |(
             (loss, burst, reorder, duplicate, corrupt),
             (delay, jitter, keep_order, reorder_delay),
             rate,
             queue,
+            policer,
             blackouts,
         )| LinkConfig {
             delay,
@@ -74,6 +77,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
             corrupt,
             rate,
             queue,
+            policer,
             blackouts,
         },
     )

@@ -157,6 +157,7 @@ fn as_json(counters: &RelayCounters) -> Value {
             "lost_burst": link.lost_burst,
             "lost_blackout": link.lost_blackout,
             "lost_queue": link.lost_queue,
+            "lost_policer": link.lost_policer,
             "duplicated": link.duplicated,
             "corrupted": link.corrupted,
             "reordered": link.reordered,
