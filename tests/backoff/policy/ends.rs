@@ -22,6 +22,8 @@ fn rule_backoff_b5_the_deadline_counts_from_the_first_failure() {
         ..exact()
     };
     let mut run = Run::of(policy);
+    let waited = run.retry.handle_woken(&policy, s(100)); // for its budget, before any attempt
+    assert_eq!(waited, None, "it does not run yet");
     let wait = run.fails_and_waits(s(100), transient()); // slow, but before the first failure
     assert_eq!((wait.delay, wait.at), (s(1), s(101)));
     run.fails_and_waits(ms(500), transient()); // at 1.5 s, until 3.5 s
