@@ -7,7 +7,8 @@ use core::time::Duration;
 /// Plain data that any number of operations share; each keeps its own [`Retry`](crate::Retry).
 /// Every value of every field has a meaning, so there is nothing to refuse but a
 /// [`Schedule`], which checks itself; [`lint`](Self::lint) lists what is legal but risky. Start
-/// from a [preset](Self#presets) or from [`new`](Self::new), and change what you need:
+/// from a [preset](Self#presets) or from [`new`](Self::new), which has the defaults named below, and
+/// change what you need:
 ///
 /// ```
 /// # use {backoff_policy::*, core::num::NonZeroU32, core::time::Duration};
@@ -31,27 +32,28 @@ pub struct Policy {
     pub name: &'static str,
     /// The delays: base, multiplier, cap, jitter.
     pub schedule: Schedule,
-    /// How the first delay is made: like every other.
+    /// How the first delay is made. Default: like every other.
     pub first_delay: FirstDelay,
     /// What the ceiling is multiplied by after a failure that is
-    /// [`Throttled`](crate::Class::Throttled), the cap still holding: 1.
+    /// [`Throttled`](crate::Class::Throttled), the cap still holding.
+    /// Default: 1.
     pub throttle_factor: NonZeroU32,
     /// How many attempts there are at most, the first included: 1 is no retry, n are n - 1 waits
-    /// (B7). No limit.
+    /// (B7). Default: `None`, no limit, which is what `NonZeroU32::new(0)` gives, too.
     pub attempts: Option<NonZeroU32>,
-    /// The time for everything, attempts included (B5): no limit.
+    /// The time for everything, attempts included (B5). Default: no limit.
     pub deadline: Option<Duration>,
-    /// What the deadline is counted from: the first failure.
+    /// What the deadline is counted from. Default: the first failure.
     pub deadline_from: DeadlineFrom,
-    /// What a server's hint counts for: at least that long (B6).
+    /// What a server's hint counts for (B6). Default: at least that long.
     pub hint: HintRule,
     /// How much of itself is added to a hint at random, in percent, so that those who were told the
-    /// same do not return together (B6): 20. [`HintRule::Exact`] adds nothing.
+    /// same do not return together (B6). [`HintRule::Exact`] adds nothing. Default: 20.
     pub hint_jitter_percent: u8,
-    /// How long an attempt must have worked before its failure starts a new series (B8): it never
-    /// does. At zero every attempt that worked at all does.
+    /// How long an attempt must have worked before its failure starts a new series (B8); at zero
+    /// every attempt that worked at all does. Default: it never does.
     pub healthy_time: Option<Duration>,
-    /// Whether what is not idempotent is tried again: it is not (B13).
+    /// Whether what is not idempotent is tried again (B13). Default: it is not.
     pub repeats: Repeats,
 }
 

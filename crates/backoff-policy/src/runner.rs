@@ -99,7 +99,7 @@ impl<'a, Op, E> Retrying<'a, Op, E> {
         self
     }
 
-    /// Says whether the operation may be done twice (B13): it may.
+    /// Says whether the operation may be done twice (B13). Without it, it may.
     pub fn idempotency(mut self, idempotency: Idempotency) -> Self {
         self.options.settings.idempotency = idempotency;
         self

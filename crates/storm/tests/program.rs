@@ -75,15 +75,8 @@ fn every_simulation_answers_in_every_form() {
             html.contains(&format!("Made by <code>storm {simulation}")),
             "{simulation}"
         );
-        let text = printed(&format!("{simulation} --json"));
-        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let (given, _) = text
-            .split_once("\"results\"")
-            .expect("the results come last");
-        for key in json.as_object().expect("an object").keys() {
-            let times = given.matches(&format!("\"{key}\":")).count();
-            assert_eq!(times, usize::from(key != "results"), "{simulation}: {key}");
-        }
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(&format!("{simulation} --json"))).expect("JSON");
         let results = json["results"].as_array().expect("rows");
         assert_eq!(csv.lines().count(), results.len() + 1, "{simulation}");
         assert!(
