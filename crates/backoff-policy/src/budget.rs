@@ -28,9 +28,8 @@ pub use kinds::{
 /// | [`EnvoyBudget`] | retries are below a share of the attempts in flight | always |
 /// | [`SreThrottle`] | always | is refused at random, the more the fewer are accepted |
 /// | [`AwsAdaptive`] | tokens are left | waits for its turn, once the server throttled |
-/// | [`Unlimited`] | always | always |
 ///
-/// All but [`Unlimited`] need 64-bit atomics.
+/// All need 64-bit atomics. To do without a budget, have no [`Call`].
 pub trait Budget {
     /// Before each attempt, the first included: whether it may start, and when. It counts as
     /// admitted unless it is rejected. `draw` is uniform over all of `u64`.
@@ -101,16 +100,6 @@ impl Cost {
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
-    }
-}
-
-/// No budget: every attempt may start, and every retry is free.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unlimited;
-
-impl Budget for Unlimited {
-    fn withdraw(&self, _now: Duration, _class: Class) -> Option<Cost> {
-        Some(Cost(0))
     }
 }
 

@@ -148,7 +148,7 @@ mod text;
 mod total;
 mod unexpected;
 
-pub use budget::{Admission, Budget, BudgetError, Call, Cost, Outcome, Unlimited};
+pub use budget::{Admission, Budget, BudgetError, Call, Cost, Outcome};
 #[cfg(target_has_atomic = "64")]
 pub use budget::{
     AwsAdaptive, AwsQuota, EnvoyBudget, FinagleBudget, GrpcThrottle, QuotaCosts, SreThrottle,
