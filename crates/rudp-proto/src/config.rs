@@ -30,6 +30,9 @@ pub struct Config {
     /// the handshake included; default 60 s, at least 1 s. The smaller value of
     /// both peers counts (K2).
     pub idle_timeout: Duration,
+    /// How much may be in flight and how fast it leaves; default
+    /// [`Congestion::Cubic`] (L10).
+    pub congestion: Congestion,
     /// Whether connections report [`Event::Trace`](crate::Event::Trace); default no.
     pub trace: bool,
 }
@@ -44,6 +47,7 @@ impl Config {
         max_ack_delay: Duration::from_millis(25),
         keepalive: Some(Duration::from_secs(10)),
         idle_timeout: Duration::from_secs(60),
+        congestion: Congestion::Cubic,
         trace: false,
     };
 
@@ -74,6 +78,26 @@ impl Config {
 impl Default for Config {
     fn default() -> Self {
         Self::DEFAULT
+    }
+}
+
+/// Which congestion control a connection has (L10); all pace what they send (G4).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Congestion {
+    /// RFC 5681 and RFC 6582: a loss halves the window, a round trip adds a packet (G1).
+    NewReno,
+    /// RFC 9438 with the slow start of RFC 9406: the window climbs back along a cubic
+    /// curve of the time since the loss (G5, G6).
+    Cubic,
+}
+
+impl fmt::Display for Congestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NewReno => "NewReno",
+            Self::Cubic => "CUBIC",
+        })
     }
 }
 

@@ -1,173 +1,234 @@
-//! How much may be in flight: NewReno (RFC 5681, RFC 6582), counted in bytes (L10).
+//! How much may be in flight, and how fast it leaves (L10, G1 to G7).
+//!
+//! A [`Controller`] hears of every packet that leaves, every ACK and every expiry, and answers
+//! with a window and a moment. What it knows is in its algorithm; measuring the delivery rate and
+//! pacing are the same for all.
 
+mod cubic;
+mod hystart;
+mod loss_based;
+mod math;
+mod pacer;
+mod prr;
+mod rate;
+mod suspects;
+
+use core::time::Duration;
+
+use crate::Congestion;
+use crate::loss::{Acked, SentPacket};
 use crate::wire::MAX_DATAGRAM;
+use loss_based::LossBased;
+use pacer::Pacer;
+use rate::RateEstimator;
+pub(crate) use rate::Snapshot;
+use suspects::Suspects;
 
 const PACKET: u64 = MAX_DATAGRAM as u64;
 /// RFC 6928: ten packets.
 const INITIAL_WINDOW: u64 = 10 * PACKET;
-const MIN_THRESHOLD: u64 = 2 * PACKET;
 
-#[derive(Clone, Debug)]
-pub(crate) struct NewReno {
-    /// Never below one packet.
-    window: u64,
-    /// Slow start below, congestion avoidance from here on.
-    threshold: u64,
-    /// Losses of packets with lower numbers belong to a round that was answered
-    /// already, and their acknowledgements do not open the window (RFC 6582).
-    recovery_end: u64,
-    /// Bytes acknowledged since the window last grew in congestion avoidance.
-    credit: u64,
+/// What an ACK brought, as far as an algorithm wants to know. Bytes unless named otherwise.
+#[derive(Copy, Clone, Debug, Default)]
+struct Ack {
+    now: Duration,
+    /// Newly acknowledged, late ones included.
+    acked: u64,
+    /// Their highest packet number.
+    largest: u64,
+    /// Newly declared lost, and their highest packet number.
+    lost: u64,
+    largest_lost: u64,
+    /// In flight before and after.
+    flight_before: u64,
+    flight: u64,
+    /// The number of the next packet.
+    next: u64,
+    /// While `largest` was out, the window held something back, or the pacer with at least half
+    /// of the window out.
+    window_used: bool,
+    rtt: Duration,
+    srtt: Duration,
 }
 
-impl NewReno {
-    pub(crate) fn new() -> Self {
+/// What surrounds an ACK.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) flight_before: u64,
+    pub(crate) flight: u64,
+    pub(crate) next: u64,
+    pub(crate) srtt: Option<Duration>,
+}
+
+#[derive(Debug)]
+enum Algorithm {
+    LossBased(LossBased),
+}
+
+#[derive(Debug)]
+pub(crate) struct Controller {
+    choice: Congestion,
+    algorithm: Algorithm,
+    delivery: RateEstimator,
+    pacer: Pacer,
+    min_rtt: Option<Duration>,
+    suspects: Suspects,
+    /// The latest sample, in bytes per second (G3).
+    delivery_rate: Option<u64>,
+    /// Packets with lower numbers were out when something was last held back.
+    used_until: u64,
+}
+
+impl Controller {
+    pub(crate) fn new(choice: Congestion) -> Self {
         Self {
-            window: INITIAL_WINDOW,
-            threshold: u64::MAX,
-            recovery_end: 0,
-            credit: 0,
+            choice,
+            algorithm: match choice {
+                Congestion::NewReno => Algorithm::LossBased(LossBased::new_reno()),
+                Congestion::Cubic => Algorithm::LossBased(LossBased::cubic()),
+            },
+            delivery: RateEstimator::default(),
+            pacer: Pacer::default(),
+            min_rtt: None,
+            suspects: Suspects::default(),
+            delivery_rate: None,
+            used_until: 0,
         }
+    }
+
+    pub(crate) fn choice(&self) -> Congestion {
+        self.choice
     }
 
     pub(crate) fn window(&self) -> u64 {
-        self.window
-    }
-
-    /// An ACK covered `bytes` more, up to packet `largest`. The window was full
-    /// when the last packet left, else there is no evidence for a larger one.
-    pub(crate) fn handle_acked(&mut self, bytes: u64, largest: u64, window_full: bool) {
-        if largest < self.recovery_end || !window_full {
-            return;
-        }
-        if self.window < self.threshold {
-            // Slow start: at most two packets for each ACK (RFC 3465).
-            self.window = self.window.saturating_add(bytes.min(2 * PACKET));
-            return;
-        }
-        // Congestion avoidance: one packet for each window's worth.
-        self.credit = self.credit.saturating_add(bytes);
-        if self.credit >= self.window {
-            self.credit = self.credit.saturating_sub(self.window);
-            self.window = self.window.saturating_add(PACKET);
+        match &self.algorithm {
+            Algorithm::LossBased(it) => it.window(),
         }
     }
 
-    /// Packets up to `largest` were lost while `flight` bytes were out; the next
-    /// packet will be `next`. One reduction per round; says whether this was it.
-    pub(crate) fn handle_lost(&mut self, largest: u64, next: u64, flight: u64) -> bool {
-        if largest < self.recovery_end {
+    /// Bytes per second; `None` before the first data was acknowledged.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        self.pacer.rate()
+    }
+
+    /// Bytes per second, as the latest ACK showed it.
+    pub(crate) fn delivery_rate(&self) -> Option<u64> {
+        self.delivery_rate
+    }
+
+    /// Whether packet `number` of `bytes` bytes may leave while `flight` bytes are out.
+    pub(crate) fn admit(
+        &mut self,
+        now: Duration,
+        number: u64,
+        bytes: u64,
+        flight: u64,
+    ) -> Admission {
+        let fits = flight.saturating_add(bytes) <= self.window();
+        let admission = match self.pacer.wait(now) {
+            _ if !fits => Admission::Full,
+            Some(until) => Admission::Wait(until),
+            None => Admission::Now,
+        };
+        let half_out = flight.saturating_mul(2) >= self.window();
+        if !fits || (admission != Admission::Now && half_out) {
+            self.used_until = number;
+        }
+        admission
+    }
+
+    /// There is nothing to send, while `flight` bytes are out.
+    pub(crate) fn handle_app_limited(&mut self, flight: u64) {
+        self.delivery.handle_app_limited(flight);
+    }
+
+    /// A packet that will be acknowledged leaves, while `flight` bytes are out.
+    pub(crate) fn handle_sent(&mut self, now: Duration, bytes: u64, flight: u64) -> Snapshot {
+        self.pacer.handle_sent(now, bytes);
+        match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.handle_sent(bytes),
+        }
+        self.delivery.handle_sent(now, flight)
+    }
+
+    /// An ACK covered something new. Says whether it proves a loss that begins a recovery: then
+    /// one packet may leave whatever the window says (L10).
+    pub(crate) fn handle_acked(
+        &mut self,
+        now: Duration,
+        acked: &Acked,
+        around: Surroundings,
+    ) -> bool {
+        let sample = self
+            .delivery
+            .handle_acked(now, &acked.packets, self.min_rtt);
+        let Some(sample) = sample else {
             return false;
+        };
+        self.delivery_rate = sample.rate.or(self.delivery_rate);
+        self.min_rtt = Some(self.min_rtt.map_or(sample.rtt, |min| min.min(sample.rtt)));
+        let bytes = |packets: &[SentPacket]| {
+            let bytes = packets.iter().map(|packet| packet.bytes);
+            bytes.fold(0, u64::saturating_add)
+        };
+        let srtt = around.srtt.unwrap_or(sample.rtt);
+        let ack = Ack {
+            now,
+            acked: bytes(&acked.packets),
+            largest: acked.largest,
+            lost: bytes(&acked.lost),
+            largest_lost: acked.largest_lost,
+            flight_before: around.flight_before,
+            flight: around.flight,
+            next: around.next,
+            window_used: acked.largest < self.used_until,
+            rtt: sample.rtt,
+            srtt,
+        };
+        let (begins, rate) = match &mut self.algorithm {
+            Algorithm::LossBased(it) => (it.handle_ack(&ack), Some(it.rate(srtt))),
+        };
+        self.suspects.handle_lost(&acked.lost, begins);
+        if self.suspects.handle_acked(&acked.packets) {
+            match &mut self.algorithm {
+                Algorithm::LossBased(it) => it.undo(), // (G7)
+            }
         }
-        self.recovery_end = next;
-        self.threshold = (flight / 2).max(MIN_THRESHOLD); // RFC 5681, equation 4
-        self.window = self.threshold;
-        self.credit = 0;
-        true
+        self.pacer.set_rate(rate);
+        begins
     }
 
-    /// Nothing was sent for an RTO: the window is no larger than at the start
-    /// (RFC 5681, 4.1).
+    /// Nothing was sent for an RTO.
     pub(crate) fn handle_idle(&mut self) {
-        self.window = self.window.min(INITIAL_WINDOW);
-    }
-
-    /// The handshake was repeated more than once: the path is bad, one packet begins
-    /// (RFC 6928, 2).
-    pub(crate) fn handle_lost_handshake(&mut self) {
-        self.window = PACKET;
-    }
-
-    /// The timer expired: one packet, then slow start (RFC 5681, 3.1). The
-    /// threshold is held when what is sent again had been sent by the timer
-    /// already.
-    pub(crate) fn handle_timeout(&mut self, next: u64, flight: u64, again: bool) {
-        if !again {
-            self.threshold = (flight / 2).max(MIN_THRESHOLD);
+        match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.handle_idle(),
         }
-        self.recovery_end = next;
-        self.window = PACKET;
-        self.credit = 0;
+    }
+
+    /// The handshake was repeated more than once: the path is bad (RFC 6928, 2).
+    pub(crate) fn handle_lost_handshake(&mut self) {
+        match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.handle_lost_handshake(),
+        }
+    }
+
+    /// The timer expired while `flight` bytes were out, and `packet` is to be repeated; the next
+    /// packet will be `next`.
+    pub(crate) fn handle_timeout(&mut self, next: u64, flight: u64, packet: &SentPacket) {
+        self.suspects
+            .handle_lost(core::slice::from_ref(packet), !packet.by_timer);
+        match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.handle_timeout(flight, next, packet.by_timer),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_start_doubles_and_avoidance_adds_one_packet_a_round() {
-        let mut reno = NewReno::new();
-        for ack in 0..5 {
-            reno.handle_acked(2 * PACKET, ack, true);
-        }
-        assert_eq!(reno.window(), 20 * PACKET);
-        reno.handle_lost(4, 30, 20 * PACKET);
-        assert_eq!(reno.window(), 10 * PACKET);
-        for ack in 30..35 {
-            reno.handle_acked(2 * PACKET, ack, true);
-        }
-        assert_eq!(reno.window(), 11 * PACKET);
-    }
-
-    #[test]
-    fn one_round_is_reduced_once() {
-        let mut reno = NewReno::new();
-        reno.handle_lost(3, 10, 10 * PACKET);
-        reno.handle_lost(9, 15, 10 * PACKET);
-        reno.handle_acked(2 * PACKET, 9, true);
-        assert_eq!(reno.window(), 5 * PACKET);
-        reno.handle_lost(10, 20, 5 * PACKET);
-        assert_eq!(reno.window(), 5 * PACKET / 2);
-    }
-
-    #[test]
-    fn an_expiry_leaves_one_packet_and_a_second_one_holds_the_threshold() {
-        let mut reno = NewReno::new();
-        reno.handle_timeout(10, 10 * PACKET, false);
-        assert_eq!((reno.window(), reno.threshold), (PACKET, 5 * PACKET));
-        reno.handle_timeout(11, PACKET, true);
-        assert_eq!((reno.window(), reno.threshold), (PACKET, 5 * PACKET));
-        reno.handle_lost(9, 12, PACKET);
-        assert_eq!(reno.window(), PACKET, "the expiry answered this round");
-    }
-
-    #[test]
-    fn recovery_grows_nothing_and_halves_what_was_in_flight() {
-        let mut reno = NewReno::new();
-        assert!(reno.handle_lost(3, 10, 6 * PACKET)); // of a window of ten
-        assert_eq!(reno.window(), 3 * PACKET);
-        reno.handle_acked(20 * PACKET, 9, true);
-        assert_eq!(reno.window(), 3 * PACKET);
-        assert!(!reno.handle_lost(9, 15, 3 * PACKET));
-    }
-
-    #[test]
-    fn slow_start_grows_by_two_packets_an_ack_at_most() {
-        let mut reno = NewReno::new();
-        reno.handle_acked(9 * PACKET, 0, true);
-        assert_eq!(reno.window(), 12 * PACKET);
-        reno.handle_acked(PACKET / 2, 1, true);
-        assert_eq!(reno.window(), 12 * PACKET + PACKET / 2);
-    }
-
-    #[test]
-    fn an_idle_path_starts_over_and_a_bad_one_with_a_packet() {
-        let mut reno = NewReno::new();
-        for ack in 0..20 {
-            reno.handle_acked(2 * PACKET, ack, true);
-        }
-        reno.handle_idle();
-        assert_eq!(reno.window(), INITIAL_WINDOW);
-        reno.handle_lost_handshake();
-        reno.handle_idle();
-        assert_eq!(reno.window(), PACKET);
-    }
-
-    #[test]
-    fn an_unused_window_does_not_grow() {
-        let mut reno = NewReno::new();
-        reno.handle_acked(2 * PACKET, 0, false);
-        assert_eq!(reno.window(), INITIAL_WINDOW);
-    }
+/// Whether a packet may leave.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Now,
+    /// The window is full.
+    Full,
+    /// Ask again then.
+    Wait(Duration),
 }

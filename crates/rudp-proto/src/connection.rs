@@ -17,7 +17,7 @@ use core::time::Duration;
 use rto::Estimator;
 
 use crate::ack::Acks;
-use crate::congestion::NewReno;
+use crate::congestion::Controller;
 use crate::event::{Step, Trace};
 use crate::handshake::Handshake;
 use crate::loss::Flight;
@@ -46,9 +46,9 @@ pub struct Connection {
     /// The handshake wants a Hello to be sent.
     hello_due: bool,
     flight: Flight,
-    congestion: NewReno,
-    /// The congestion window held something back when it was last asked.
-    window_full: bool,
+    congestion: Controller,
+    /// When to ask the pacer again, if it holds something back (G4).
+    paced_until: Option<Duration>,
     send: SendStream,
     recv: RecvStream,
     acks: Acks,
@@ -144,8 +144,8 @@ impl Connection {
             handshake: Handshake::default(),
             hello_due: false,
             flight: Flight::new(birth.estimator, config.trace),
-            congestion: NewReno::new(),
-            window_full: false,
+            congestion: Controller::new(config.congestion),
+            paced_until: None,
             send: SendStream::new(config.send_buffer, 0),
             recv: RecvStream::new(window),
             acks: Acks::new(config.max_ack_delay),
@@ -256,7 +256,7 @@ impl Connection {
     }
 
     /// What the connection is doing and why, in one line:
-    /// `open, 2400 of 12000 bytes in flight, 9000 unacknowledged; RTO 1 s = ...`.
+    /// `open, CUBIC: 2400 of 12000 bytes in flight, 9000 unacknowledged; RTO 1 s = ...`.
     pub fn explain(&self, now: Duration) -> impl Display {
         let timer = self.flight.timer().explain(now);
         let phase = match self.phase {
@@ -269,6 +269,7 @@ impl Connection {
         };
         let (flight, window) = (self.flight.bytes(), self.congestion.window());
         let unacknowledged = self.send.unacknowledged();
+        let control = self.congestion.choice();
         let hint = if self.unreachable_at.is_some() {
             ", port reported unreachable"
         } else {
@@ -277,7 +278,7 @@ impl Connection {
         fmt::from_fn(move |f| {
             write!(
                 f,
-                "{phase}, {flight} of {window} bytes in flight, \
+                "{phase}, {control}: {flight} of {window} bytes in flight, \
                  {unacknowledged} unacknowledged{hint}; {timer}"
             )
         })
@@ -339,6 +340,8 @@ impl Connection {
         self.stats.rto_min = self.stats.rto_min.min(rto);
         self.stats.rto_max = self.stats.rto_max.max(rto);
         self.stats.congestion_window = self.congestion.window();
+        self.stats.pacing_rate = self.congestion.pacing_rate();
+        self.stats.delivery_rate = self.congestion.delivery_rate();
         self.stats.bytes_in_flight = self.flight.bytes();
     }
 }

@@ -38,7 +38,7 @@ mod sender;
 mod stats;
 pub mod wire;
 
-pub use config::{Config, ConfigError, Secrets};
+pub use config::{Config, ConfigError, Congestion, Secrets};
 pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
 pub use endpoint::{Endpoint, Handle};

@@ -10,6 +10,7 @@ use core::time::Duration;
 
 use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sample, Timeout};
 
+use crate::congestion::Snapshot;
 use crate::sender::Chunk;
 
 /// Packets declared lost that are remembered, to recognise their late ACKs (L5).
@@ -31,6 +32,10 @@ pub(crate) struct SentPacket {
     pub(crate) content: Content,
     /// The timer's expiry made it.
     pub(crate) by_timer: bool,
+    /// It was declared lost; an acknowledgement of it comes late (L5).
+    pub(crate) declared_lost: bool,
+    /// What had been delivered when it left (G3).
+    pub(crate) snapshot: Snapshot,
 }
 
 /// What one ACK brought.
@@ -224,7 +229,8 @@ impl Flight {
         }
     }
 
-    fn remember(&mut self, number: u64, packet: SentPacket) {
+    fn remember(&mut self, number: u64, mut packet: SentPacket) {
+        packet.declared_lost = true;
         self.remembered.insert(number, packet);
         if self.remembered.len() > MAX_REMEMBERED {
             self.remembered.pop_first(); // (L5)
@@ -303,6 +309,8 @@ mod tests {
             bytes: 100,
             content,
             by_timer: false,
+            declared_lost: false,
+            snapshot: Snapshot::default(),
         }
     }
 

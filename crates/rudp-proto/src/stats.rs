@@ -47,6 +47,11 @@ pub struct Stats {
     pub spurious_losses: u64,
     /// The congestion window, in bytes.
     pub congestion_window: u64,
+    /// How fast packets leave at most, in bytes per second (G4); `None` before data was
+    /// acknowledged.
+    pub pacing_rate: Option<u64>,
+    /// How fast the path delivered, in bytes per second, by the latest ACK that tells (G3).
+    pub delivery_rate: Option<u64>,
     /// Bytes sent and neither acknowledged nor lost.
     pub bytes_in_flight: u64,
 }

@@ -1,6 +1,7 @@
 //! One test for each rule of `spec/rudp.md`.
 
 mod close;
+mod congestion;
 mod ends;
 mod flow;
 mod handshake;

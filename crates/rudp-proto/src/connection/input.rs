@@ -6,6 +6,7 @@ use rto::{Outcome, Progress, Sample};
 
 use super::{Connection, Delivery, Phase};
 use crate::ack::Urgency;
+use crate::congestion::Surroundings;
 use crate::event::{HandshakeStep, Step};
 use crate::handshake::same;
 use crate::loss::{Acked, Content};
@@ -173,21 +174,17 @@ impl Connection {
 
     /// An ACK arrived while `flight` bytes were out.
     fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
-        let mut bytes = 0_u64;
         for packet in &acked.packets {
-            bytes = bytes.saturating_add(packet.bytes);
             self.handle_content_acked(&packet.content);
         }
-        self.congestion
-            .handle_acked(bytes, acked.largest, self.window_full);
-        if !acked.lost.is_empty() {
-            let next = self.flight.next_number();
-            self.retransmission_due |=
-                self.congestion
-                    .handle_lost(acked.largest_lost, next, flight);
-            let packets = acked.lost.len() as u64;
-            add(&mut self.stats.packets_lost, packets);
-        }
+        let around = Surroundings {
+            flight_before: flight,
+            flight: self.flight.bytes(),
+            next: self.flight.next_number(),
+            srtt: self.flight.timer().estimator().srtt(),
+        };
+        self.retransmission_due |= self.congestion.handle_acked(now, &acked, around);
+        add(&mut self.stats.packets_lost, acked.lost.len() as u64);
         let packets = acked.overtaken;
         if packets > 0 {
             add(&mut self.stats.fast_retransmits, 1);

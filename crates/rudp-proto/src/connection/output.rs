@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Connection, Delivery, Phase};
+use crate::congestion::Admission;
 use crate::event::Step;
 use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
@@ -68,9 +69,8 @@ impl Connection {
         if self.flight.is_idle(now) {
             self.congestion.handle_idle();
         }
-        let passes = core::mem::take(&mut self.retransmission_due) || !self.is_window_full(wants);
-        let eliciting = by_timer || (wants.is_some() && passes);
-        self.window_full = wants.is_some() && !eliciting;
+        let forced = by_timer || (core::mem::take(&mut self.retransmission_due) && wants.is_some());
+        let eliciting = forced || self.is_admitted(now, wants);
         let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
         if !eliciting && !ack_due {
             return false;
@@ -88,11 +88,14 @@ impl Connection {
         let content = self.fill(datagram);
         wire::finish(datagram, RESET_LEN.saturating_add(1)); // (W6)
         let bytes = datagram.len() as u64;
+        let in_flight = self.flight.bytes();
         let packet = SentPacket {
             sent_at: now,
             bytes,
             content,
             by_timer,
+            declared_lost: false,
+            snapshot: self.congestion.handle_sent(now, bytes, in_flight),
         };
         self.flight.handle_sent(now, Some(packet));
         true
@@ -114,10 +117,27 @@ impl Connection {
         }
     }
 
-    fn is_window_full(&self, stream_bytes: Option<u64>) -> bool {
-        let payload = stream_bytes.unwrap_or(0).saturating_add(PACKET_OVERHEAD);
+    /// Whether congestion control lets so many stream bytes go (L10, G4).
+    fn is_admitted(&mut self, now: Duration, wants: Option<u64>) -> bool {
+        self.paced_until = None;
+        let flight = self.flight.bytes();
+        let Some(stream_bytes) = wants else {
+            self.congestion.handle_app_limited(flight);
+            return false;
+        };
+        let payload = stream_bytes.saturating_add(PACKET_OVERHEAD);
         let next = payload.min(MAX_DATAGRAM as u64);
-        self.flight.bytes().saturating_add(next) > self.congestion.window()
+        match self
+            .congestion
+            .admit(now, self.flight.next_number(), next, flight)
+        {
+            Admission::Now => true,
+            Admission::Full => false,
+            Admission::Wait(until) => {
+                self.paced_until = Some(until);
+                false
+            }
+        }
     }
 
     /// Appends every frame that is due, and stream data up to the brim.

@@ -20,18 +20,20 @@ impl Connection {
         let idle = self.idle_at();
         let deadlines = match self.phase {
             Phase::Dead => return None,
-            Phase::Connecting => [retransmission, idle, None, None, None],
+            Phase::Connecting => [retransmission, idle, None, None, None, None],
             Phase::Open => [
                 retransmission,
                 idle,
                 self.acks.deadline(),
                 self.keepalive_at(),
                 self.closing.deadline(),
+                self.paced_until,
             ],
             Phase::Lingering { .. } => [
                 retransmission,
                 self.linger_end(),
                 self.acks.deadline(),
+                self.paced_until,
                 None,
                 None,
             ],
@@ -53,6 +55,9 @@ impl Connection {
             self.ping_due |= due(self.keepalive_at()); // (K1)
         }
         self.handle_expiry(now);
+        if due(self.paced_until) {
+            self.paced_until = None; // the next packet asks again (G4)
+        }
         if due(self.linger_end()) {
             self.end(); // (K7)
         }
@@ -111,8 +116,7 @@ impl Connection {
             add(&mut self.stats.packets_lost, 1);
             self.handle_content_lost(&packet.content);
             let next = self.flight.next_number();
-            self.congestion
-                .handle_timeout(next, flight, packet.by_timer);
+            self.congestion.handle_timeout(next, flight, packet);
         }
         let step = Step::Retransmit {
             rto: expiry.rto,

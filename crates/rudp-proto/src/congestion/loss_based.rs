@@ -1,0 +1,339 @@
+//! What NewReno (RFC 5681, RFC 6582) and CUBIC (RFC 9438) share: a loss halves the window, or
+//! nearly, and they differ in by how much and in how it grows again (G1, G5).
+
+use core::time::Duration;
+
+use super::cubic::Cubic;
+use super::hystart::{HyStart, Pace};
+use super::math::{percent, rate_of};
+use super::prr::Prr;
+use super::{Ack, INITIAL_WINDOW, PACKET};
+
+const MIN_THRESHOLD: u64 = 2 * PACKET;
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Growth {
+    /// Bytes acknowledged since the window last grew in congestion avoidance.
+    NewReno {
+        credit: u64,
+    },
+    Cubic {
+        cubic: Cubic,
+        hystart: HyStart,
+    },
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(super) struct LossBased {
+    /// Never below one packet.
+    window: u64,
+    /// Slow start below, congestion avoidance from here on.
+    threshold: u64,
+    /// Losses of packets with lower numbers belong to a round that was answered
+    /// already, and their acknowledgements do not open the window (RFC 6582).
+    recovery_end: u64,
+    recovery: Option<Prr>,
+    growth: Growth,
+    /// What the last reduction changed: window, threshold, growth.
+    before: Option<(u64, u64, Growth)>,
+}
+
+impl LossBased {
+    fn new(growth: Growth) -> Self {
+        Self {
+            window: INITIAL_WINDOW,
+            threshold: u64::MAX,
+            recovery_end: 0,
+            recovery: None,
+            growth,
+            before: None,
+        }
+    }
+
+    pub(super) fn new_reno() -> Self {
+        Self::new(Growth::NewReno { credit: 0 })
+    }
+
+    pub(super) fn cubic() -> Self {
+        Self::new(Growth::Cubic {
+            cubic: Cubic::default(),
+            hystart: HyStart::default(),
+        })
+    }
+
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Twice what the window makes in a round trip while it doubles, else 5/4 of it (G4).
+    pub(super) fn rate(&self, srtt: Duration) -> u64 {
+        let slow_start = self.window < self.threshold;
+        let gain = if slow_start { 200 } else { 125 };
+        rate_of(percent(self.window, gain), srtt)
+    }
+
+    pub(super) fn handle_sent(&mut self, bytes: u64) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.handle_sent(bytes);
+        }
+    }
+
+    /// Says whether a recovery begins.
+    pub(super) fn handle_ack(&mut self, ack: &Ack) -> bool {
+        if self.recovery.is_some() && ack.largest >= self.recovery_end {
+            self.recovery = None;
+            self.window = self.threshold;
+        }
+        let begins = ack.lost > 0 && ack.largest_lost >= self.recovery_end;
+        if begins {
+            self.reduce(ack.flight_before, ack.next);
+            self.window = self.threshold;
+            // A flight of a few small packets has nothing to shrink.
+            let shrinks = ack.flight_before > self.threshold;
+            self.recovery = shrinks.then(|| Prr::new(ack.flight_before));
+        }
+        if let Some(recovery) = &mut self.recovery {
+            self.window = recovery.window(ack, self.threshold); // (G2)
+        } else if ack.largest >= self.recovery_end {
+            self.grow(ack);
+        }
+        begins
+    }
+
+    fn reduce(&mut self, flight: u64, next: u64) {
+        self.before = Some((self.window, self.threshold, self.growth));
+        self.recovery_end = next;
+        let left = match &mut self.growth {
+            Growth::NewReno { credit } => {
+                *credit = 0;
+                50 // RFC 5681, equation 4
+            }
+            Growth::Cubic { cubic, .. } => {
+                cubic.handle_reduction(self.window);
+                70 // RFC 9438, 4.6
+            }
+        };
+        self.threshold = percent(flight, left).max(MIN_THRESHOLD);
+    }
+
+    fn grow(&mut self, ack: &Ack) {
+        if !ack.window_used {
+            if let Growth::Cubic { cubic, .. } = &mut self.growth {
+                cubic.handle_unused(ack.now);
+            }
+            return; // no evidence for a larger one (G1)
+        }
+        if self.window < self.threshold {
+            self.slow_start(ack);
+            return;
+        }
+        match &mut self.growth {
+            Growth::NewReno { credit } => {
+                // One packet for each window's worth.
+                *credit = credit.saturating_add(ack.acked);
+                if *credit >= self.window {
+                    *credit = credit.saturating_sub(self.window);
+                    self.window = self.window.saturating_add(PACKET);
+                }
+            }
+            Growth::Cubic { cubic, .. } => {
+                self.window = cubic.grow(ack.now, ack.acked, self.window, ack.srtt);
+            }
+        }
+    }
+
+    fn slow_start(&mut self, ack: &Ack) {
+        let more = match &mut self.growth {
+            Growth::NewReno { .. } => ack.acked.min(2 * PACKET), // RFC 3465
+            // Later slow starts know their end.
+            Growth::Cubic { .. } if self.threshold < u64::MAX => ack.acked,
+            Growth::Cubic { hystart, .. } => {
+                let pace = hystart.handle_ack(ack.largest, ack.next, ack.rtt);
+                match pace {
+                    Pace::SlowStart => ack.acked,
+                    Pace::Conservative => ack.acked / 4,
+                    Pace::End => {
+                        self.threshold = self.window;
+                        0
+                    }
+                }
+            }
+        };
+        self.window = self.window.saturating_add(more);
+    }
+
+    /// The path is idle: the window is no larger than at the start (RFC 5681, 4.1), and what it
+    /// was is reached by slow start (RFC 7661, 4.4.3).
+    pub(super) fn handle_idle(&mut self) {
+        if self.window > INITIAL_WINDOW {
+            let most = self.window.saturating_sub(self.window / 4);
+            self.threshold = self.threshold.max(most);
+            self.window = INITIAL_WINDOW;
+        }
+    }
+
+    /// One packet begins (RFC 6928, 2).
+    pub(super) fn handle_lost_handshake(&mut self) {
+        self.window = PACKET;
+    }
+
+    /// One packet, then slow start (RFC 5681, 3.1). The threshold is held when what is sent
+    /// again had been sent by the timer already.
+    pub(super) fn handle_timeout(&mut self, flight: u64, next: u64, again: bool) {
+        if again {
+            self.recovery_end = next;
+        } else {
+            self.reduce(flight, next);
+        }
+        self.recovery = None;
+        self.window = PACKET;
+    }
+
+    /// The last reduction was a mistake (G7).
+    pub(super) fn undo(&mut self) {
+        if let Some((window, threshold, growth)) = self.before.take() {
+            (self.window, self.threshold, self.growth) = (window, threshold, growth);
+            self.recovery = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(acked: u64, largest: u64) -> Ack {
+        Ack {
+            acked: acked * PACKET,
+            largest,
+            next: largest + 10,
+            window_used: true,
+            rtt: Duration::from_millis(20),
+            srtt: Duration::from_millis(20),
+            ..Ack::default()
+        }
+    }
+
+    /// Packet `largest` is lost while `flight` packets are out.
+    fn lost(largest: u64, next: u64, flight: u64) -> Ack {
+        Ack {
+            lost: PACKET,
+            largest_lost: largest,
+            largest: largest + 3,
+            next,
+            flight_before: flight * PACKET,
+            flight: (flight - 2) * PACKET,
+            ..ack(1, largest + 3)
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_packet_a_round() {
+        let mut reno = LossBased::new_reno();
+        for number in 0..5 {
+            reno.handle_ack(&ack(2, number));
+        }
+        assert_eq!(reno.window(), 20 * PACKET);
+        reno.handle_ack(&lost(4, 30, 20));
+        reno.handle_ack(&ack(1, 30));
+        assert_eq!(reno.window(), 10 * PACKET);
+        for number in 31..36 {
+            reno.handle_ack(&ack(2, number));
+        }
+        assert_eq!(reno.window(), 11 * PACKET);
+    }
+
+    #[test]
+    fn one_round_is_reduced_once_by_the_share_of_each() {
+        for (mut control, left) in [(LossBased::new_reno(), 5), (LossBased::cubic(), 7)] {
+            assert!(control.handle_ack(&lost(3, 20, 10)));
+            assert!(!control.handle_ack(&lost(9, 25, 9)));
+            assert_eq!(control.threshold, left * PACKET);
+            let unused = Ack {
+                window_used: false,
+                ..ack(1, 20)
+            };
+            control.handle_ack(&unused);
+            assert_eq!(control.window(), left * PACKET);
+            assert!(control.handle_ack(&lost(20, 40, left)));
+        }
+    }
+
+    #[test]
+    fn an_expiry_leaves_one_packet_and_a_second_one_holds_the_threshold() {
+        for (mut control, left) in [(LossBased::new_reno(), 5), (LossBased::cubic(), 7)] {
+            control.handle_timeout(10 * PACKET, 10, false);
+            assert_eq!(
+                (control.window(), control.threshold),
+                (PACKET, left * PACKET)
+            );
+            control.handle_timeout(PACKET, 11, true);
+            assert_eq!(
+                (control.window(), control.threshold),
+                (PACKET, left * PACKET)
+            );
+            assert!(
+                !control.handle_ack(&lost(7, 12, 3)),
+                "the expiry answered this round"
+            );
+            assert_eq!(control.window(), PACKET);
+        }
+    }
+
+    #[test]
+    fn slow_start_grows_by_two_packets_an_ack_at_most_unless_paced_by_hystart() {
+        let mut reno = LossBased::new_reno();
+        reno.handle_ack(&ack(9, 0));
+        assert_eq!(reno.window(), 12 * PACKET);
+        let mut cubic = LossBased::cubic();
+        cubic.handle_ack(&ack(9, 0));
+        assert_eq!(cubic.window(), 19 * PACKET);
+    }
+
+    #[test]
+    fn an_idle_path_starts_over_and_a_bad_one_with_a_packet() {
+        let mut reno = LossBased::new_reno();
+        reno.handle_timeout(10 * PACKET, 0, false);
+        for number in 0..40 {
+            reno.handle_ack(&ack(2, number));
+        }
+        let full = reno.window();
+        reno.handle_idle();
+        assert_eq!(
+            (reno.window(), reno.threshold),
+            (INITIAL_WINDOW, full - full / 4)
+        );
+        reno.handle_lost_handshake();
+        reno.handle_idle();
+        assert_eq!(reno.window(), PACKET);
+    }
+
+    #[test]
+    fn a_mistake_is_undone_to_the_byte() {
+        for mut control in [LossBased::new_reno(), LossBased::cubic()] {
+            for number in 0..30 {
+                control.handle_ack(&ack(2, number));
+            }
+            let before = (control.window, control.threshold, control.growth);
+            control.handle_ack(&lost(40, 60, 20));
+            control.handle_ack(&ack(2, 61));
+            control.undo();
+            assert_eq!((control.window, control.threshold, control.growth), before);
+            control.handle_timeout(20 * PACKET, 80, false);
+            control.undo();
+            control.undo();
+            assert_eq!((control.window, control.threshold, control.growth), before);
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut reno = LossBased::new_reno();
+        let unused = Ack {
+            window_used: false,
+            ..ack(2, 0)
+        };
+        reno.handle_ack(&unused);
+        assert_eq!(reno.window(), INITIAL_WINDOW);
+    }
+}

@@ -1,0 +1,112 @@
+//! When the next packet may leave (G4).
+
+use core::time::Duration;
+
+use super::PACKET;
+use super::math::{bytes_in, time_of};
+
+/// The most that leaves at once is what the rate makes in this time,
+const QUANTUM: Duration = Duration::from_millis(2);
+/// but no more than a batch of the system,
+const MAX_QUANTUM: u64 = 64_000;
+/// and no less than what one ACK answers.
+const MIN_QUANTUM: u64 = 2 * PACKET;
+
+/// A credit that grows with time, kept as the moment up to which all is paid: a packet moves it
+/// by the time that its bytes take, and may leave when it is not in the future.
+#[derive(Debug, Default)]
+pub(super) struct Pacer {
+    paid_until: Duration,
+    /// Bytes per second; `None` while no rate is known.
+    rate: Option<u64>,
+}
+
+impl Pacer {
+    pub(super) fn rate(&self) -> Option<u64> {
+        self.rate
+    }
+
+    pub(super) fn set_rate(&mut self, rate: Option<u64>) {
+        self.rate = rate.map(|rate| rate.max(1));
+    }
+
+    fn quantum(rate: u64) -> Duration {
+        let bytes = bytes_in(QUANTUM, rate).clamp(MIN_QUANTUM, MAX_QUANTUM);
+        time_of(bytes, rate)
+    }
+
+    pub(super) fn handle_sent(&mut self, now: Duration, bytes: u64) {
+        if let Some(rate) = self.rate {
+            let oldest = now.saturating_sub(Self::quantum(rate));
+            let paid_until = self.paid_until.max(oldest);
+            self.paid_until = paid_until.saturating_add(time_of(bytes, rate));
+        }
+    }
+
+    /// `None`: now. Else when to ask again: half a quantum later than a single packet could
+    /// leave, so that no timer is set for each packet.
+    pub(super) fn wait(&self, now: Duration) -> Option<Duration> {
+        let rate = self.rate.filter(|_| self.paid_until > now)?;
+        let half = Self::quantum(rate).checked_div(2).unwrap_or_default();
+        Some(self.paid_until.saturating_add(half))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends whenever it may for this time; answers bytes sent, the largest burst, wake-ups.
+    fn drive(rate: u64, time: Duration) -> (u64, u64, u32) {
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(rate));
+        let (mut now, mut sent, mut most, mut wakes) = (Duration::from_secs(1), 0, 0, 0);
+        let end = now + time;
+        while now < end {
+            let before = sent;
+            let next = loop {
+                match pacer.wait(now) {
+                    Some(next) => break next,
+                    None => {
+                        pacer.handle_sent(now, PACKET);
+                        sent += PACKET;
+                    }
+                }
+            };
+            assert!(next > now);
+            most = most.max(sent - before);
+            (now, wakes) = (next, wakes + 1);
+        }
+        (sent, most, wakes)
+    }
+
+    #[test]
+    fn a_second_carries_the_rate_in_bursts_of_a_quantum() {
+        for (rate, burst) in [
+            (10_000, 3 * PACKET),
+            (12_500_000, 25_000 + PACKET),
+            (1_000_000_000, MAX_QUANTUM + PACKET),
+        ] {
+            let (sent, most, wakes) = drive(rate, Duration::from_secs(1));
+            assert!(
+                sent >= rate - rate / 50 && sent <= rate + rate / 50 + burst,
+                "{rate}: {sent}"
+            );
+            assert!(most <= burst, "{rate}: {most}");
+            assert!(
+                u64::from(wakes) <= (2 * sent / most.min(sent)).max(1_100) + 2,
+                "{rate}: {wakes}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_rate_nothing_waits() {
+        let mut pacer = Pacer::default();
+        pacer.handle_sent(Duration::ZERO, u64::MAX);
+        assert_eq!((pacer.wait(Duration::ZERO), pacer.rate()), (None, None));
+        pacer.set_rate(Some(0));
+        pacer.handle_sent(Duration::ZERO, u64::MAX);
+        assert!(pacer.wait(Duration::ZERO).is_some(), "no division by zero");
+    }
+}

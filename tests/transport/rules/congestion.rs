@@ -1,0 +1,242 @@
+//! Congestion control, L10 and G1 to G7.
+
+use std::time::Duration;
+
+use conformance::pair::{Pair, clean, pattern};
+use conformance::time::{ms, s};
+use netsim::LinkConfig;
+use rudp_proto::wire::{Frame, MAX_DATAGRAM};
+use rudp_proto::{Config, Congestion, Handle};
+
+use crate::{TRACED, ack};
+
+const PACKET: u64 = MAX_DATAGRAM as u64;
+const ALL: [Congestion; 2] = [Congestion::NewReno, Congestion::Cubic];
+
+const fn config(congestion: Congestion) -> Config {
+    Config {
+        congestion,
+        ..TRACED
+    }
+}
+
+fn established(congestion: Congestion) -> (Pair, Handle) {
+    let (pair, client, _) = Pair::connected(config(congestion), clean());
+    (pair, client)
+}
+
+/// 10 Mbit/s and 40 ms: 50 kB fill it.
+fn narrow(queue: usize) -> LinkConfig {
+    LinkConfig {
+        rate: Some(10_000_000),
+        queue,
+        ..clean()
+    }
+}
+
+fn window(pair: &mut Pair, client: Handle) -> u64 {
+    pair.client.conn(client).stats().congestion_window
+}
+
+/// The window after each of so many milliseconds.
+fn windows(pair: &mut Pair, client: Handle, count: usize) -> Vec<u64> {
+    let each = |_| {
+        pair.run_for(ms(1));
+        window(pair, client)
+    };
+    (0..count).map(each).collect()
+}
+
+/// When the client sent stream data.
+fn sending_times(pair: &Pair) -> Vec<Duration> {
+    let data = |(at, _, frame)| matches!(frame, Frame::Stream { .. }).then_some(at);
+    pair.frames(true).into_iter().filter_map(data).collect()
+}
+
+/// From so long after now, loses the packets with these counts, from 1, of those that the client
+/// sends.
+fn lose(pair: &mut Pair, after: Duration, which: &'static [u32]) {
+    let start = pair.now + after;
+    let mut sent = 0;
+    pair.lets_pass = Box::new(move |at, from_client, _| {
+        sent += u32::from(from_client && at >= start);
+        !(from_client && which.contains(&sent))
+    });
+}
+
+/// (L10)
+#[test]
+fn rule_rudp_l10_every_control_begins_with_ten_packets_and_has_one_after_an_expiry() {
+    for congestion in ALL {
+        let (mut pair, client) = established(congestion);
+        let explained = pair.client.conn(client).explain(pair.now).to_string();
+        let named = format!("open, {congestion}: 0 of 12000 bytes in flight");
+        assert!(explained.starts_with(&named), "{explained}");
+        pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+        let before = pair.log.len();
+        pair.settle();
+        assert_eq!(pair.log.len() - before, 10, "{congestion}");
+        pair.lets_pass = Box::new(|_, _, _| false);
+        pair.run_for(s(1) + ms(100));
+        assert_eq!(window(&mut pair, client), PACKET, "{congestion}");
+
+        let mut pair = Pair::new(config(congestion), clean());
+        pair.lets_pass = Box::new(|at, _, _| at >= s(2));
+        let client = pair.connect();
+        pair.run_for(s(4));
+        assert_eq!(window(&mut pair, client), PACKET, "two Hellos were lost");
+    }
+}
+
+/// (G1)
+#[test]
+fn rule_rudp_g1_newreno_halves_once_a_round_and_does_not_grow_unused() {
+    let (mut pair, client) = established(Congestion::NewReno);
+    pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+    pair.run_for(ms(40));
+    let doubled = window(&mut pair, client);
+    assert!((19 * PACKET..=20 * PACKET).contains(&doubled), "{doubled}");
+    lose(&mut pair, ms(20), &[3, 9]); // two losses of one round
+    let windows = windows(&mut pair, client, 130);
+    let most = *windows.iter().max().unwrap();
+    let least = *windows.iter().min().unwrap();
+    let halved = most * 3 / 8..=most * 5 / 8;
+    assert!(halved.contains(&least), "{most} to {least}");
+    assert_eq!(pair.client.conn(client).stats().timeouts, 0);
+
+    let (mut pair, client) = established(Congestion::NewReno);
+    for _ in 0..50 {
+        pair.client.conn(client).write(b"thin").unwrap();
+        pair.run_for(ms(100));
+    }
+    assert_eq!(window(&mut pair, client), 10 * PACKET);
+
+    pair.client.conn(client).write(&pattern(400_000)).unwrap();
+    pair.run_for(s(1));
+    assert!(window(&mut pair, client) > 20 * PACKET);
+    pair.run_for(s(5));
+    pair.client.conn(client).write(b"after a rest").unwrap();
+    pair.settle();
+    assert_eq!(window(&mut pair, client), 10 * PACKET);
+}
+
+/// (G2)
+#[test]
+fn rule_rudp_g2_a_recovery_never_falls_silent() {
+    for congestion in ALL {
+        let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
+        pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+        pair.run_for(ms(300));
+        let start = pair.now;
+        lose(&mut pair, ms(0), &[5]);
+        pair.run_for(ms(400));
+        assert!(pair.client.conn(client).stats().packets_lost >= 1);
+        let times = sending_times(&pair);
+        let recovery: Vec<_> = times.into_iter().filter(|at| *at > start).collect();
+        let gaps = recovery.windows(2).map(|pair| pair[1] - pair[0]);
+        let longest = gaps.max().unwrap();
+        assert!(longest < ms(20), "{congestion}: silent for {longest:?}");
+    }
+}
+
+/// (G3)
+#[test]
+fn rule_rudp_g3_the_delivery_rate_is_that_of_the_path_however_it_is_sent() {
+    for congestion in ALL {
+        let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
+        pair.client.conn(client).write(&pattern(500_000)).unwrap();
+        pair.run_for(ms(300));
+        let rate = pair.client.conn(client).stats().delivery_rate.unwrap();
+        let path = 1_250_000;
+        assert!((path * 9 / 10..=path * 101 / 100).contains(&rate), "{rate}");
+    }
+}
+
+/// (G4)
+#[test]
+fn rule_rudp_g4_what_leaves_at_once_is_two_milliseconds_of_the_rate() {
+    for congestion in ALL {
+        let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
+        assert_eq!(pair.client.conn(client).stats().pacing_rate, None);
+        pair.client.conn(client).write(&pattern(500_000)).unwrap();
+        let start = pair.now;
+        let mut fastest = 0;
+        for _ in 0..300 {
+            pair.run_for(ms(1));
+            let rate = pair.client.conn(client).stats().pacing_rate;
+            fastest = fastest.max(rate.unwrap_or_default());
+        }
+        let times: Vec<_> = sending_times(&pair);
+        let burst = |at: &Duration| times.iter().filter(|other| *other == at).count() as u64;
+        assert_eq!(burst(&start), 10, "the initial window");
+        let paced = times.iter().filter(|at| **at > start);
+        let most = paced.map(burst).max().unwrap();
+        let quantum = (fastest / 500 / PACKET).max(2);
+        assert!(
+            most <= quantum + 1,
+            "{congestion}: {most} of {quantum} packets"
+        );
+        assert_eq!(pair.client.conn(client).stats().timeouts, 0);
+    }
+}
+
+/// (G5)
+#[test]
+fn rule_rudp_g5_cubic_keeps_seven_tenths_and_climbs_back_no_slower_than_reno() {
+    let (mut pair, client) = established(Congestion::Cubic);
+    pair.client.send_all(client, &pattern(8 << 20));
+    pair.run_for(ms(60));
+    lose(&mut pair, ms(0), &[3]);
+    let windows = windows(&mut pair, client, 3_000);
+    let (peak, most) = (0..200)
+        .map(|i| (i, windows[i]))
+        .max_by_key(|it| it.1)
+        .unwrap();
+    let least = *windows[peak..peak + 200].iter().min().unwrap();
+    let kept = most * 6 / 10..=most * 8 / 10;
+    assert!(kept.contains(&least), "{most} to {least}");
+    let back = windows[peak + 200..]
+        .iter()
+        .position(|window| *window >= most);
+    // 9/17 packets in each 40 ms for three tenths of the window.
+    let lost = (most - least) / PACKET;
+    let reno = usize::try_from(lost * 40 * 17 / 9).unwrap();
+    let back = back.expect("it climbs back") + 200;
+    assert!(
+        (reno / 2..=reno * 3 / 2).contains(&back),
+        "after {back} ms, Reno {reno} ms"
+    );
+}
+
+/// (G6)
+#[test]
+fn rule_rudp_g6_slow_start_ends_by_the_queue_that_it_makes_before_a_loss() {
+    let [reno, cubic] = ALL.map(|congestion| {
+        let (mut pair, client, _) = Pair::connected(config(congestion), narrow(10_000_000));
+        pair.client.send_all(client, &pattern(8 << 20));
+        pair.run_for(s(2));
+        assert_eq!(pair.client.conn(client).stats().packets_lost, 0);
+        window(&mut pair, client)
+    });
+    assert!(cubic < reno / 2, "{cubic} and {reno} for a path of 50 kB");
+}
+
+/// (G7)
+#[test]
+fn rule_rudp_g7_a_reduction_that_answered_late_packets_is_undone_to_the_byte() {
+    for congestion in ALL {
+        let (mut pair, client) = established(congestion);
+        pair.lets_pass = Box::new(|_, _, _| false);
+        pair.client.conn(client).write(&pattern(100_000)).unwrap();
+        pair.settle();
+        let first = pair.frames(true).iter().rev().nth(9).unwrap().1;
+        pair.run_for(ms(40));
+        pair.inject(false, 60, vec![ack(first + 5..first + 6)]);
+        assert_eq!(pair.client.conn(client).stats().packets_lost, 3);
+        pair.inject(false, 61, vec![ack(first..first + 2)]);
+        let reduced = window(&mut pair, client);
+        assert!(reduced < 10 * PACKET, "{congestion}: {reduced}");
+        pair.inject(false, 62, vec![ack(first + 2..first + 3)]);
+        assert_eq!(window(&mut pair, client), 10 * PACKET, "{congestion}");
+    }
+}
