@@ -1,35 +1,54 @@
 //! How fast the transport is, how fair, and how soon it is back, in virtual time: the same numbers
 //! everywhere. The tables beside their gates:
 //!
-//! `cargo run --release -p benches --example matrix -- [--rows a,b] [--seeds N]`
+//! `cargo run --release -p benches --example matrix -- [--rows a,b] [--seeds N] [--congestion NAME]`
 //!
-//! Each number is the median of five seeds or of as many as `--seeds` says.
+//! Each number is the median of five seeds or of as many as `--seeds` says. With `--congestion` NAME,
+//! ours is not the default controller but that one: NewReno, Cubic or Bbr.
 
-use std::{env, time::Duration};
+use std::{env, ops::RangeInclusive, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
 use conformance::matrix::{self, fairness, messages, outage};
+use rudp_proto::{Config, Congestion};
 
 /// What the command line asks for.
 struct Wanted {
     /// The names of rows; none stands for all of them.
     rows: Vec<String>,
     seeds: u64,
+    congestion: Option<Congestion>,
 }
 
 impl Wanted {
     fn new(arguments: &[String]) -> Result<Self> {
-        let (mut rows, mut seeds) = (Vec::new(), 5);
+        let mut it = Self {
+            rows: Vec::new(),
+            seeds: 5,
+            congestion: None,
+        };
         for pair in arguments.chunks(2) {
-            let value = pair.get(1).context("usage: [--rows a,b] [--seeds N]")?;
+            let value = pair
+                .get(1)
+                .context("usage: [--rows a,b] [--seeds N] [--congestion NAME]")?;
             match pair[0].as_str() {
-                "--rows" => rows = value.split(',').map(String::from).collect(),
-                "--seeds" => seeds = value.parse().context("--seeds takes a number")?,
-                other => bail!("{other} is neither --rows nor --seeds"),
+                "--rows" => it.rows = value.split(',').map(String::from).collect(),
+                "--seeds" => it.seeds = value.parse().context("--seeds takes a number")?,
+                "--congestion" => it.congestion = Some(congestion(value)?),
+                other => bail!("{other} is none of --rows, --seeds, --congestion"),
             }
         }
-        ensure!(seeds > 0, "--seeds is at least 1");
-        Ok(Self { rows, seeds })
+        ensure!(it.seeds > 0, "--seeds is at least 1");
+        Ok(it)
+    }
+
+    /// The settings of a sender of ours.
+    fn config(&self, config: Config) -> Config {
+        let congestion = self.congestion.unwrap_or(config.congestion);
+        Config {
+            congestion,
+            ..config
+        }
     }
 
     /// Prints a table of the rows that are wanted, unless there are none.
@@ -43,6 +62,14 @@ impl Wanted {
             println!("{:<4}{}", name(row), line(row));
         }
     }
+}
+
+/// A congestion control by its name, in letters of any case.
+fn congestion(name: &str) -> Result<Congestion> {
+    let all = [Congestion::NewReno, Congestion::Cubic];
+    let named = |one: &Congestion| one.to_string().eq_ignore_ascii_case(name);
+    let found = all.into_iter().find(named);
+    found.with_context(|| format!("{name} is none of {all:?}"))
 }
 
 fn main() -> Result<()> {
@@ -63,7 +90,14 @@ fn transfers(wanted: &Wanted) {
         &matrix::rows(),
         |row| row.name,
         |row| {
-            let it = matrix::measure(row, wanted.seeds);
+            let config = wanted.config(row.config);
+            let it = matrix::measure(
+                &matrix::Row {
+                    config,
+                    ..row.clone()
+                },
+                wanted.seeds,
+            );
             format!(
                 "{:<48}{:>6}{:>7}{:>12}{:>8}{:>10}{:>10}",
                 row.what,
@@ -86,7 +120,8 @@ fn small_messages(wanted: &Wanted) {
         &messages::ROWS,
         |row| row.name,
         |row| {
-            let it = messages::measure(row, wanted.seeds);
+            let config = wanted.config(row.config);
+            let it = messages::measure(&messages::Row { config, ..*row }, wanted.seeds);
             format!(
                 "{:<47}{:>6}{:>7}{:>7}{:>7}{:>7}{:>7}{:>10}",
                 format!("{} % loss", row.loss),
@@ -110,7 +145,8 @@ fn outages(wanted: &Wanted) {
         &outage::ROWS,
         |row| row.name,
         |row| {
-            let it = outage::measure(row, wanted.seeds);
+            let config = wanted.config(row.config);
+            let it = outage::measure(&outage::Row { config, ..*row }, wanted.seeds);
             format!(
                 "{:<47}{:>11}{:>7}{:>11}{:>7}",
                 format!("dark for {:?}", row.dark),
@@ -124,21 +160,39 @@ fn outages(wanted: &Wanted) {
 }
 
 fn shares(wanted: &Wanted) {
-    let title =
-        "two flows                                   Mbit/s: one, other   Jain   gate  dropped";
+    let title = "two flows, 20 ms                            Mbit/s: one, other  share %     gate   Jain  \
+                 dropped";
     wanted.table(
         title,
         &fairness::rows(),
         |row| row.name,
         |row| {
-            let it = fairness::measure(row, wanted.seeds);
+            let ours = matrix::config();
+            let configured = |flow| {
+                if flow == ours {
+                    wanted.config(flow)
+                } else {
+                    flow
+                }
+            };
+            let flows = row.flows.map(configured);
+            let it = fairness::measure(
+                &fairness::Row {
+                    flows,
+                    ..row.clone()
+                },
+                wanted.seeds,
+            );
+            let range =
+                |range: RangeInclusive<u64>| format!("{}-{}", range.start() / 10, range.end() / 10);
             format!(
-                "{:<45}{:>6}{:>8}{:>8}{:>7}{:>9}",
+                "{:<45}{:>6}{:>8}{:>9}{:>9}{:>7}{:>9}",
                 row.what,
                 thousandths(it.goodput[0]),
                 thousandths(it.goodput[1]),
-                in_full(it.jain),
-                gate(row.gate, in_full),
+                thousandths(100 * it.share),
+                gate(row.gate.clone(), range),
+                format!("{}.{:03}", it.jain / 1_000, it.jain % 1_000),
                 it.dropped
             )
         },
@@ -146,18 +200,13 @@ fn shares(wanted: &Wanted) {
 }
 
 /// A gate, where there is one.
-fn gate<T>(gate: Option<T>, shown: fn(T) -> String) -> String {
+fn gate<T>(gate: Option<T>, shown: impl Fn(T) -> String) -> String {
     gate.map_or_else(|| "-".into(), shown)
 }
 
 /// A number given in thousandths, with one decimal.
 fn thousandths(number: u64) -> String {
     format!("{}.{}", number / 1_000, number % 1_000 / 100)
-}
-
-/// The same with three decimals.
-fn in_full(number: u64) -> String {
-    format!("{}.{:03}", number / 1_000, number % 1_000)
 }
 
 fn ms(time: Duration) -> String {

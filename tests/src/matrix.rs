@@ -32,6 +32,8 @@ pub struct Row {
     pub what: &'static str,
     /// The link, in both directions.
     pub link: LinkConfig,
+    /// Settings of both ends; at first, [`config`].
+    pub config: Config,
     /// The goodput that the transport reaches and must not lose again, in kbit/s.
     pub floor: u64,
     /// The goodput that it is to reach, in kbit/s, where one is asked for.
@@ -73,6 +75,7 @@ pub fn rows() -> Vec<Row> {
         name,
         what,
         link,
+        config: config(),
         floor,
         gate: (gate > 0).then_some(gate),
     };
@@ -149,7 +152,7 @@ pub const fn config() -> Config {
 /// If a byte arrives wrong, or a connection is lost; without any seed.
 #[must_use]
 pub fn measure(row: &Row, seeds: u64) -> Bulk {
-    let runs = each(seeds, |seed| transfer(config(), &row.link, seed));
+    let runs = each(seeds, |seed| transfer(row.config, &row.link, seed));
     Bulk {
         goodput: median(&runs, |run| run.goodput),
         overhead: median(&runs, |run| run.overhead),

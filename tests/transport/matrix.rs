@@ -1,6 +1,7 @@
 //! How fast the transport is, how fair, and how soon it is back, held to what it was.
 
 use conformance::matrix::{self, fairness, messages, outage};
+use rudp_proto::{Config, Congestion};
 
 const SEEDS: u64 = 3;
 
@@ -44,8 +45,31 @@ fn two_flows_share_as_they_did() {
     for row in fairness::rows() {
         let measured = fairness::measure(&row, 1);
         println!("{}: {measured:?}", row.name);
-        assert!(measured.jain >= row.floor, "{}: {measured:?}", row.name);
+        assert!(
+            row.held.contains(&measured.share),
+            "{}: {measured:?}",
+            row.name
+        );
     }
+}
+
+/// Who takes every loss for congestion falls where losses are random: the table can tell.
+#[test]
+fn senders_known_to_fail_do_fail() {
+    let fails = |name: &str, config: Config, most: u64| {
+        let rows = matrix::rows().into_iter();
+        let row = rows
+            .map(|row| matrix::Row { config, ..row })
+            .find(|row| row.name == name);
+        let measured = matrix::measure(&row.expect("a row"), 1);
+        assert!(measured.goodput < most, "{name}: {measured:?}");
+    };
+    let ours = matrix::config();
+    let newreno = Config {
+        congestion: Congestion::NewReno,
+        ..ours
+    };
+    fails("b", newreno, 10_000);
 }
 
 #[test]

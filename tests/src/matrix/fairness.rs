@@ -1,9 +1,9 @@
 //! Two flows over one bottleneck: what share each gets, and what they lose in the queue.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use netsim::{LinkConfig, Policer};
-use rudp_proto::Config;
+use rudp_proto::{Config, Congestion};
 
 use super::{
     RATE,
@@ -24,6 +24,8 @@ const LATER: Duration = ms(7);
 pub struct Shares {
     /// The goodput of each, in kbit/s.
     pub goodput: [u64; 2],
+    /// What the first gets of both, in thousandths.
+    pub share: u64,
     /// Jain's index, (x + y)^2 / 2 (x^2 + y^2), in thousandths: 1,000 if both get as much, 500 if
     /// one gets all.
     pub jain: u64,
@@ -36,34 +38,80 @@ pub struct Shares {
 pub struct Row {
     /// Its name.
     pub name: &'static str,
-    /// What the link does.
+    /// Who meets whom, and where.
     pub what: &'static str,
     /// The link, in both directions.
     pub link: LinkConfig,
     /// What each of the flows is.
     pub flows: [Config; 2],
-    /// Jain's index that is reached, and must not be lost again.
-    pub floor: u64,
-    /// Jain's index that is asked for, where one is.
-    pub gate: Option<u64>,
+    /// The first one's share now, in thousandths, not to be left again.
+    pub held: RangeInclusive<u64>,
+    /// The share that is asked for, where one is; of two alike, a third is a Jain's index of 0.9.
+    pub gate: Option<RangeInclusive<u64>>,
 }
 
-/// A queue of one bandwidth-delay product, a tenth of that, and a policer.
+/// Two of ours, two of CUBIC, and one of each: over a queue of one bandwidth-delay product, over a
+/// tenth of that, and over a policer.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    let ours = [super::config(); 2];
-    let row = |name, what, link, [floor, gate]: [u64; 2]| Row {
+    let ours = super::config();
+    let cubic = Config {
+        congestion: Congestion::Cubic,
+        ..ours
+    };
+    let row = |name, what, link: &LinkConfig, flows, held, gate| Row {
         name,
         what,
-        link,
-        flows: ours,
-        floor,
-        gate: (gate > 0).then_some(gate),
+        link: link.clone(),
+        flows,
+        held,
+        gate,
     };
+    let (usual, shallow, policed) = (link(20), shallow(), policed());
+    let (alike, beside) = (Some(333..=667), Some(300..=650));
     vec![
-        row("2", "20 ms", link(20), [950, 900]),
-        row("2s", "20 ms, a queue of 25 kB", shallow(), [950, 0]),
-        row("2p", "20 ms, a policer", policed(), [950, 0]),
+        row("2", "two of ours", &usual, [ours; 2], 333..=667, alike),
+        row("2c", "two of CUBIC", &usual, [cubic; 2], 333..=667, None),
+        row(
+            "1",
+            "beside CUBIC",
+            &usual,
+            [ours, cubic],
+            333..=667,
+            beside,
+        ),
+        row(
+            "2s",
+            "two of ours, a queue of 25 kB",
+            &shallow,
+            [ours; 2],
+            333..=667,
+            None,
+        ),
+        row(
+            "1s",
+            "beside CUBIC, a queue of 25 kB",
+            &shallow,
+            [ours, cubic],
+            333..=667,
+            None,
+        ),
+        row(
+            "2p",
+            "two of ours, a policer",
+            &policed,
+            [ours; 2],
+            333..=667,
+            None,
+        ),
+        row(
+            "1p",
+            "beside CUBIC, a policer",
+            &policed,
+            [ours, cubic],
+            333..=667,
+            None,
+        ),
     ]
 }
 
@@ -98,6 +146,7 @@ pub fn measure(row: &Row, seeds: u64) -> Shares {
     let runs = super::each(seeds, |seed| share(row.flows, &row.link, seed));
     Shares {
         goodput: [0, 1].map(|flow: usize| median(&runs, |run| run.goodput[flow])),
+        share: median(&runs, |run| run.share),
         jain: median(&runs, |run| run.jain),
         dropped: median(&runs, |run| run.dropped),
     }
@@ -121,6 +170,7 @@ fn share(configs: [Config; 2], link: &LinkConfig, seed: u64) -> Shares {
     let counters = network.up.counters();
     Shares {
         goodput,
+        share: 1_000 * goodput[0] / goodput.iter().sum::<u64>().max(1),
         jain: jain(goodput),
         dropped: counters.lost_queue + counters.lost_policer,
     }

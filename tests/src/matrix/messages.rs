@@ -41,6 +41,8 @@ pub struct Row {
     pub name: &'static str,
     /// Packets lost each way, in hundredths.
     pub loss: u32,
+    /// Settings of both ends.
+    pub config: Config,
     /// What 99 % take now, and may not exceed again.
     pub ceiling: Duration,
     /// What 99 % are to take, and 99.9 %.
@@ -52,12 +54,14 @@ pub const ROWS: [Row; 2] = [
     Row {
         name: "m2",
         loss: 2,
+        config: super::config(),
         ceiling: ms(170),
         gate: [ms(92), ms(145)],
     },
     Row {
         name: "m10",
         loss: 10,
+        config: super::config(),
         ceiling: ms(380),
         gate: [ms(150), ms(205)],
     },
@@ -74,7 +78,7 @@ pub fn measure(row: &Row, seeds: u64) -> Messages {
         loss: super::percent(row.loss),
         ..link(40)
     };
-    let runs = super::each(seeds, |seed| exchange(super::config(), &lossy, seed));
+    let runs = super::each(seeds, |seed| exchange(row.config, &lossy, seed));
     Messages {
         p50: median(&runs, |run| run.p50),
         p99: median(&runs, |run| run.p99),

@@ -26,6 +26,8 @@ pub struct Row {
     pub name: &'static str,
     /// How long both directions are dark.
     pub dark: Duration,
+    /// Settings of both ends.
+    pub config: Config,
     /// The silence now, not to be exceeded again.
     pub ceiling: Duration,
     /// The silence that is asked for, where one is.
@@ -37,24 +39,28 @@ pub const ROWS: [Row; 4] = [
     Row {
         name: "o2",
         dark: s(2),
+        config: super::config(),
         ceiling: ms(1_200),
         gate: None,
     },
     Row {
         name: "o3",
         dark: s(3),
+        config: super::config(),
         ceiling: ms(1_200),
         gate: None,
     },
     Row {
         name: "o10",
         dark: s(10),
+        config: super::config(),
         ceiling: ms(5_100),
         gate: Some(ms(1_200)),
     },
     Row {
         name: "o30",
         dark: s(30),
+        config: super::config(),
         ceiling: ms(1_200),
         gate: None,
     },
@@ -74,7 +80,7 @@ const AROUND: u64 = 20;
 /// If the connection is lost; without any seed.
 #[must_use]
 pub fn measure(row: &Row, seeds: u64) -> Outage {
-    let runs = super::each(seeds, |seed| black_out(super::config(), row.dark, seed));
+    let runs = super::each(seeds, |seed| black_out(row.config, row.dark, seed));
     Outage {
         silence: median(&runs, |run| run.silence),
         later_gap: median(&runs, |run| run.later_gap),
