@@ -49,7 +49,11 @@ fn a_transfer_survives_loss_reordering_duplication_and_corruption() {
         rate: Some(50_000_000),
         ..LinkConfig::PERFECT
     };
-    let mut pair = Pair::new(TRACED, link);
+    let config = Config {
+        keepalive: None,
+        ..TRACED
+    };
+    let mut pair = Pair::new(config, link);
     let client = pair.connect();
     let data = pattern(3 << 20);
     pair.client.send_all(client, &data);

@@ -33,6 +33,10 @@ pub struct Config {
     /// How much may be in flight and how fast it leaves; default
     /// [`Congestion::Cubic`] (L10).
     pub congestion: Congestion,
+    /// Whether the thresholds of loss detection follow the reordering that is seen; default
+    /// yes (L3, L11). Without, they are those of RFC 9002: three packets, an eighth of the
+    /// round trip.
+    pub adapts_to_reordering: bool,
     /// Whether connections report [`Event::Trace`](crate::Event::Trace); default no.
     pub trace: bool,
 }
@@ -48,6 +52,7 @@ impl Config {
         keepalive: Some(Duration::from_secs(10)),
         idle_timeout: Duration::from_secs(60),
         congestion: Congestion::Cubic,
+        adapts_to_reordering: true,
         trace: false,
     };
 

@@ -151,8 +151,8 @@ impl Controller {
         self.delivery.handle_sent(now, flight)
     }
 
-    /// An ACK covered something new. Says whether it proves a loss that begins a recovery: then
-    /// one packet may leave whatever the window says (L10).
+    /// An ACK covered something new, or time proved a loss (L11). Says whether that begins a
+    /// recovery: then one packet may leave whatever the window says (L10).
     pub(crate) fn handle_acked(
         &mut self,
         now: Duration,
@@ -162,16 +162,19 @@ impl Controller {
         let sample = self
             .delivery
             .handle_acked(now, &acked.packets, self.min_rtt);
-        let Some(sample) = sample else {
+        if let Some(sample) = sample {
+            self.delivery_rate = sample.rate.or(self.delivery_rate);
+            self.min_rtt = Some(self.min_rtt.map_or(sample.rtt, |min| min.min(sample.rtt)));
+        } else if acked.lost.is_empty() {
             return false;
-        };
-        self.delivery_rate = sample.rate.or(self.delivery_rate);
-        self.min_rtt = Some(self.min_rtt.map_or(sample.rtt, |min| min.min(sample.rtt)));
+        }
         let bytes = |packets: &[SentPacket]| {
             let bytes = packets.iter().map(|packet| packet.bytes);
             bytes.fold(0, u64::saturating_add)
         };
-        let srtt = around.srtt.unwrap_or(sample.rtt);
+        let rtt = sample.map(|sample| sample.rtt).or(around.srtt);
+        let rtt = rtt.unwrap_or_default(); // a loss comes after a sample
+        let srtt = around.srtt.unwrap_or(rtt);
         let ack = Ack {
             now,
             acked: bytes(&acked.packets),
@@ -182,7 +185,7 @@ impl Controller {
             flight: around.flight,
             next: around.next,
             window_used: acked.largest < self.used_until,
-            rtt: sample.rtt,
+            rtt,
             srtt,
         };
         let (begins, rate) = match &mut self.algorithm {

@@ -143,7 +143,7 @@ impl Connection {
             phase: Phase::Connecting,
             handshake: Handshake::default(),
             hello_due: false,
-            flight: Flight::new(birth.estimator, config.trace),
+            flight: Flight::new(birth.estimator, config),
             congestion: Controller::new(config.congestion),
             paced_until: None,
             send: SendStream::new(config.send_buffer, 0),

@@ -1,7 +1,9 @@
 //! What is in flight, what an ACK tells about it, and when something is lost.
 //!
-//! Two judges and no third: later packets that were acknowledged (L3), and the
+//! Two judges and no third: later packets that were acknowledged (L3, L11), and the
 //! one [`RetransmitTimer`] (L4).
+
+mod reordering;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,8 +12,10 @@ use core::time::Duration;
 
 use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sample, Timeout};
 
+use crate::Config;
 use crate::congestion::Snapshot;
 use crate::sender::Chunk;
+use reordering::Reordering;
 
 /// Packets declared lost that are remembered, to recognise their late ACKs (L5).
 const MAX_REMEMBERED: usize = 2048;
@@ -38,7 +42,7 @@ pub(crate) struct SentPacket {
     pub(crate) snapshot: Snapshot,
 }
 
-/// What one ACK brought.
+/// What one ACK brought, or the end of the patience with what it overtook.
 #[derive(Debug, Default)]
 pub(crate) struct Acked {
     /// The newly acknowledged packets, late ones included.
@@ -47,11 +51,9 @@ pub(crate) struct Acked {
     pub(crate) largest: u64,
     /// How many of them had been declared lost (L5).
     pub(crate) late: u64,
-    /// Packets this ACK shows to be lost (L3), and their highest number.
+    /// Packets shown to be lost (L3, L11), and their highest number.
     pub(crate) lost: Vec<SentPacket>,
     pub(crate) largest_lost: u64,
-    /// How many of those later packets alone prove lost, without an expiry's help.
-    pub(crate) overtaken: u32,
     /// What the estimator made of its round trip.
     pub(crate) sample: Option<Outcome>,
 }
@@ -73,12 +75,11 @@ impl Observer for TimerEvents {
     }
 }
 
-/// After an expiry: once a packet from `after` on is acknowledged, those below
-/// `old` are lost, for they left at least an RTO before it (L3).
+/// The packet that was acknowledged and left last.
 #[derive(Copy, Clone, Debug)]
-struct Expired {
-    after: u64,
-    old: u64,
+struct Newest {
+    number: u64,
+    rtt: Duration,
 }
 
 #[derive(Debug)]
@@ -88,18 +89,17 @@ pub(crate) struct Flight {
     /// The next packet number; none is ever used again (L1).
     next: u64,
     remembered: BTreeMap<u64, SentPacket>,
-    /// How many packets later an acknowledged one must be to prove a loss.
-    reordering_threshold: u64,
+    newest: Option<Newest>,
+    reordering: Reordering,
     timer: RetransmitTimer<TimerEvents>,
-    expired: Option<Expired>,
     /// When the last packet that asks for an answer left.
     last_sent: Option<Duration>,
 }
 
 impl Flight {
-    pub(crate) fn new(estimator: Estimator, tracing: bool) -> Self {
+    pub(crate) fn new(estimator: Estimator, config: &Config) -> Self {
         let events = TimerEvents {
-            wanted: tracing,
+            wanted: config.trace,
             queue: Vec::new(),
         };
         Self {
@@ -107,9 +107,9 @@ impl Flight {
             bytes: 0,
             next: 0,
             remembered: BTreeMap::new(),
-            reordering_threshold: 3,
+            newest: None,
+            reordering: Reordering::new(config.adapts_to_reordering),
             timer: RetransmitTimer::new(estimator).observed_by(events),
-            expired: None,
             last_sent: None,
         }
     }
@@ -181,14 +181,15 @@ impl Flight {
         let mut acked = Acked::default();
         let mut newest_sent_at = None;
         for range in ranges {
+            let late = take(&mut self.remembered, range.clone());
+            acked.late = acked.late.saturating_add(late.len() as u64);
             let packets = take(&mut self.packets, range.clone());
             let bytes = packets
                 .iter()
                 .fold(0, |sum: u64, (_, p)| sum.saturating_add(p.bytes));
             self.bytes = self.bytes.saturating_sub(bytes);
-            let late = take(&mut self.remembered, range.clone());
-            acked.late = acked.late.saturating_add(late.len() as u64);
             for (number, packet) in packets.into_iter().chain(late) {
+                self.measure_reordering(now, number, packet.sent_at);
                 if acked.packets.is_empty() || number >= acked.largest {
                     acked.largest = number;
                     newest_sent_at = Some(packet.sent_at);
@@ -199,41 +200,97 @@ impl Flight {
         let Some(sent_at) = newest_sent_at else {
             return Ok(acked); // a duplicate: the timer is not moved (5.3-1)
         };
-        self.detect_losses(&mut acked);
+        let rtt = now.saturating_sub(sent_at);
+        self.reordering.handle_round_trip(rtt);
+        if self
+            .newest
+            .is_none_or(|newest| newest.number < acked.largest)
+        {
+            let number = acked.largest;
+            self.newest = Some(Newest { number, rtt });
+        }
+        // Every transmission has its own number: the ACK names it (3-2), (L2).
+        let sample = Sample::of_transmission(sent_at, now);
+        self.find_losses(now, &mut acked);
         let progress = if self.packets.is_empty() {
             Progress::All
         } else {
             Progress::Some
         };
-        // Every transmission has its own number: the ACK names it (3-2), (L2).
-        let sample = Sample::of_transmission(sent_at, now);
         acked.sample = self.timer.handle_acked(now, progress, Some(sample));
         Ok(acked)
     }
 
-    fn detect_losses(&mut self, acked: &mut Acked) {
-        let overtaken = acked
-            .largest
+    /// A packet was acknowledged: later than one that left after it?
+    fn measure_reordering(&mut self, now: Duration, number: u64, sent_at: Duration) {
+        let Some(newest) = self.newest.filter(|newest| number < newest.number) else {
+            return;
+        };
+        let distance = newest.number.saturating_sub(number);
+        let expected = sent_at.saturating_add(newest.rtt);
+        self.reordering
+            .handle_reordered(distance, now.saturating_sub(expected));
+    }
+
+    /// How long after its departure an overtaken packet is awaited (L11).
+    fn patience(&self, rtt: Duration) -> Duration {
+        let srtt = self.timer.estimator().srtt().unwrap_or(rtt);
+        rtt.saturating_add(self.reordering.window(srtt))
+    }
+
+    /// When the earliest packet in flight is lost if nothing arrives; `None` while none
+    /// that left later was acknowledged (L11).
+    pub(crate) fn loss_deadline(&self) -> Option<Duration> {
+        let newest = self.newest?;
+        let (number, earliest) = self.packets.first_key_value()?;
+        let overtaken = *number < newest.number;
+        overtaken.then(|| earliest.sent_at.saturating_add(self.patience(newest.rtt)))
+    }
+
+    /// The patience with overtaken packets is over.
+    pub(crate) fn handle_loss_deadline(&mut self, now: Duration) -> Option<Acked> {
+        self.loss_deadline().filter(|deadline| *deadline <= now)?;
+        let mut acked = Acked::default();
+        self.find_losses(now, &mut acked);
+        if self.packets.is_empty() {
+            self.timer.stop(now); // (5.2-1)
+        }
+        Some(acked)
+    }
+
+    fn find_losses(&mut self, now: Duration, acked: &mut Acked) {
+        let Some(Newest {
+            number: newest,
+            rtt,
+        }) = self.newest
+        else {
+            return;
+        };
+        let far = newest
             .saturating_add(1)
-            .saturating_sub(self.reordering_threshold);
-        let expired = self
-            .expired
-            .take_if(|expired| acked.largest >= expired.after);
-        let old = expired.map_or(0, |expired| expired.old);
-        for (number, packet) in take(&mut self.packets, 0..overtaken.max(old)) {
-            acked.largest_lost = number; // (L3)
-            acked.overtaken = acked.overtaken.saturating_add(u32::from(number >= old));
+            .saturating_sub(self.reordering.packets()); // (L3)
+        let patience = self.patience(rtt);
+        let awaited = |number: u64, packet: &SentPacket| {
+            number >= far && packet.sent_at.saturating_add(patience) > now // (L11)
+        };
+        let mut overtaken = self.packets.range(..newest);
+        let end = overtaken.find(|(number, packet)| awaited(**number, packet));
+        let end = end.map_or(newest, |(number, _)| *number);
+        for (number, packet) in take(&mut self.packets, 0..end) {
+            acked.largest_lost = number;
             acked.lost.push(packet.clone());
             self.bytes = self.bytes.saturating_sub(packet.bytes);
             self.remember(number, packet);
         }
     }
 
+    /// A packet is declared lost (L5).
     fn remember(&mut self, number: u64, mut packet: SentPacket) {
+        self.reordering.handle_loss(number, self.next);
         packet.declared_lost = true;
         self.remembered.insert(number, packet);
         if self.remembered.len() > MAX_REMEMBERED {
-            self.remembered.pop_first(); // (L5)
+            self.remembered.pop_first();
         }
     }
 
@@ -257,10 +314,6 @@ impl Flight {
         let young = |packet: &SentPacket| packet.sent_at.saturating_add(expiry.rto) > now;
         let first_young = self.packets.iter().find(|(_, packet)| young(packet));
         let end = first_young.map_or(self.next, |(number, _)| *number);
-        self.expired = Some(Expired {
-            after: self.next,
-            old: end,
-        });
         let candidates = self.packets.range(..end);
         let earliest = candidates.min_by_key(|(_, packet)| rank(&packet.content));
         let number = earliest.map(|(number, _)| *number);
@@ -287,139 +340,4 @@ fn take(map: &mut BTreeMap<u64, SentPacket>, range: Range<u64>) -> Vec<(u64, Sen
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rto::Config;
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    fn packet(sent_at: Duration, offset: u64) -> SentPacket {
-        let chunk = Chunk {
-            range: offset..offset.saturating_add(10),
-            fin: false,
-        };
-        let content = Content {
-            stream: Some(chunk),
-            ..Content::default()
-        };
-        SentPacket {
-            sent_at,
-            bytes: 100,
-            content,
-            by_timer: false,
-            declared_lost: false,
-            snapshot: Snapshot::default(),
-        }
-    }
-
-    fn rank(content: &Content) -> u64 {
-        content
-            .stream
-            .as_ref()
-            .map_or(u64::MAX, |chunk| chunk.range.start)
-    }
-
-    /// Packets 0, 1, 2, ... that left at these times, with ascending offsets.
-    fn flight(sent: &[u64]) -> Flight {
-        let estimator = Estimator::new(Config::RFC6298).unwrap();
-        let mut flight = Flight::new(estimator, false);
-        for (index, at) in sent.iter().enumerate() {
-            flight.handle_sent(ms(*at), Some(packet(ms(*at), 10 * index as u64)));
-        }
-        flight
-    }
-
-    fn ack(flight: &mut Flight, at: u64, range: Range<u64>) -> Acked {
-        flight.handle_ack(ms(at), &[range]).unwrap()
-    }
-
-    #[test]
-    fn three_packets_later_is_lost_and_two_are_not() {
-        let mut flight = flight(&[0; 5]);
-        assert!(ack(&mut flight, 50, 2..3).lost.is_empty());
-        let acked = ack(&mut flight, 50, 4..5);
-        assert_eq!((acked.lost.len(), acked.largest_lost), (2, 1));
-        assert_eq!(flight.bytes(), 100, "packet 3 is still out");
-    }
-
-    #[test]
-    fn a_late_ack_is_recognised_once_and_gives_a_sample() {
-        let mut flight = flight(&[0; 5]);
-        ack(&mut flight, 50, 4..5);
-        let late = ack(&mut flight, 70, 0..1);
-        assert_eq!(late.late, 1);
-        assert_eq!(late.sample, Some(Outcome::Accepted));
-        let srtt = flight.timer().estimator().srtt();
-        assert_eq!(srtt, Some((ms(50) * 7 + ms(70)) / 8));
-        let again = ack(&mut flight, 80, 0..1);
-        assert!(again.late == 0 && again.sample.is_none() && again.packets.is_empty());
-    }
-
-    #[test]
-    fn a_duplicate_moves_no_deadline() {
-        let mut flight = flight(&[0; 6]);
-        ack(&mut flight, 50, 4..5);
-        let armed = flight.timer().poll_timeout();
-        ack(&mut flight, 60, 4..5);
-        assert_eq!(flight.timer().poll_timeout(), armed);
-        ack(&mut flight, 70, 2..3);
-        assert_ne!(flight.timer().poll_timeout(), armed);
-    }
-
-    #[test]
-    fn a_flight_is_idle_an_rto_after_its_last_packet() {
-        let mut flight = flight(&[0]);
-        ack(&mut flight, 50, 0..1);
-        assert!(!flight.is_idle(ms(999)) && flight.is_idle(ms(1_000)));
-    }
-
-    #[test]
-    fn an_expiry_takes_the_lowest_offset_of_what_left_an_rto_ago() {
-        let mut flight = flight(&[0, 0]);
-        let stale = packet(ms(1), 5); // a lower offset than packet 1, and sent later
-        flight.handle_sent(ms(1), Some(stale));
-        ack(&mut flight, 2, 0..1); // arms the timer again
-        flight.handle_sent(ms(3), Some(packet(ms(3), 0))); // lower still, but too young
-        assert!(flight.handle_timeout(ms(1_001), rank).is_none(), "early");
-        let (expiry, taken) = flight.handle_timeout(ms(1_002), rank).unwrap();
-        let taken = taken.unwrap();
-        assert_eq!(
-            (expiry.rto, taken.sent_at, rank(&taken.content)),
-            (ms(1_000), ms(1), 5)
-        );
-    }
-
-    #[test]
-    fn an_ack_of_what_followed_an_expiry_proves_what_came_an_rto_before_it_lost() {
-        let mut flight = flight(&[0, 0, 900]);
-        flight.handle_timeout(ms(1_000), rank).unwrap();
-        flight.handle_sent(ms(1_000), Some(packet(ms(1_000), 0)));
-        let acked = ack(&mut flight, 1_050, 3..4);
-        assert_eq!(acked.lost.len(), 1, "packet 1, and not packet 2");
-        assert_eq!(acked.overtaken, 0, "it took the expiry to prove it");
-        assert_eq!(flight.bytes(), 100);
-    }
-
-    #[test]
-    fn the_rto_after_an_expiry_counts_from_the_repetition() {
-        let mut flight = flight(&[0]);
-        flight.handle_timeout(ms(1_000), rank).unwrap();
-        let repetition = SentPacket {
-            by_timer: true,
-            ..packet(ms(1_007), 0)
-        };
-        flight.handle_sent(ms(1_007), Some(repetition));
-        assert_eq!(flight.timer().poll_timeout(), Some(ms(3_007)));
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let count = 5_000_u64;
-        let mut flight = flight(&[0; 5_000]);
-        let acked = ack(&mut flight, 50, count - 1..count);
-        assert_eq!(acked.lost.len(), 4_997);
-        assert_eq!(flight.remembered.len(), MAX_REMEMBERED);
-    }
-}
+mod tests;

@@ -1,10 +1,10 @@
-//! Loss and timers, L1 to L9.
+//! Loss and timers, L1 to L11.
 
 use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
-use rudp_proto::{Config, Step};
+use rudp_proto::{Config, Handle, Step};
 
 use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
 
@@ -63,37 +63,47 @@ fn rule_rudp_l2_every_ack_of_something_new_gives_one_sample_of_the_newest() {
     assert_eq!(sample, Some(ms(100)), "the delay is not subtracted");
 }
 
+/// `count` packets leave at this instant; answers the number of the first.
+fn packets(pair: &mut Pair, client: Handle, count: u64) -> u64 {
+    for _ in 0..count {
+        pair.client.conn(client).write(b"x").unwrap();
+        pair.settle();
+    }
+    pair.frames(true).last().unwrap().1 + 1 - count
+}
+
 /// (L3)
 #[test]
-fn rule_rudp_l3_three_packets_later_or_one_after_an_expiry_prove_a_loss() {
-    for (overtaken_by, lost) in [(2, 0), (3, 1)] {
-        let (mut pair, client, _) = established();
-        pair.lets_pass = Box::new(|_, _, _| false);
-        let mut first = 0;
-        for packet in 0..=overtaken_by {
-            pair.client.conn(client).write(b"x").unwrap();
-            pair.settle();
-            first = pair.frames(true).last().unwrap().1 - packet;
-        }
-        let later = ack(first + 1..first + 1 + overtaken_by);
-        pair.inject(false, 60, vec![later]);
-        assert_eq!(
-            pair.client.conn(client).stats().packets_lost,
-            lost,
-            "{overtaken_by}"
-        );
-    }
+fn rule_rudp_l3_as_many_packets_later_as_were_seen_out_of_order_prove_a_loss() {
+    let mut forged = 60..;
+    let (mut pair, client, _) = established();
+    let lost = |pair: &mut Pair| pair.client.conn(client).stats().packets_lost;
+    let mut acks = |pair: &mut Pair, range| {
+        pair.inject(false, forged.next().unwrap(), vec![ack(range)]);
+        lost(pair)
+    };
+    pair.lets_pass = Box::new(|_, _, _| false);
+    let first = packets(&mut pair, client, 9);
+    pair.run_for(ms(40));
+    assert_eq!(acks(&mut pair, first + 2..first + 3), 0, "two later");
+    assert_eq!(acks(&mut pair, first + 3..first + 4), 1, "three later");
+    assert_eq!(acks(&mut pair, first + 8..first + 9), 4, "1, 4 and 5");
 
-    // The whole flight is lost; the answer to the timer's packet proves it at once.
-    let (mut pair, client, server) = established();
-    let dark = pair.now + ms(500);
-    pair.lets_pass = Box::new(move |at, _, _| at >= dark);
-    pair.client.send_all(client, &pattern(3_000));
-    let start = pair.now;
-    pair.run_for(s(1) + ms(150));
-    assert_eq!(pair.server.bytes(server), pattern(3_000));
-    assert_eq!(pair.client.conn(client).stats().timeouts, 1);
-    assert!(pair.now < start + s(2), "no second expiry was needed");
+    // All arrive after all, up to eight numbers behind the newest.
+    assert_eq!(acks(&mut pair, first..first + 9), 4);
+    let first = packets(&mut pair, client, 12);
+    pair.run_for(ms(40));
+    let lost = acks(&mut pair, first..first + 11); // what was repeated, before these
+    let lost_now = |pair: &mut Pair| pair.client.conn(client).stats().packets_lost - lost;
+    let first = packets(&mut pair, client, 12);
+    acks(&mut pair, first + 10..first + 11);
+    assert_eq!(
+        lost_now(&mut pair),
+        1,
+        "the last of before, and not the first of now"
+    );
+    acks(&mut pair, first + 11..first + 12);
+    assert_eq!(lost_now(&mut pair), 2, "eleven later");
 }
 
 /// (L4)
@@ -260,4 +270,23 @@ fn rule_rudp_l9_an_ack_of_a_packet_never_sent_is_a_violation() {
     assert!(pair.server.closed().is_empty());
     pair.inject(true, 51, vec![ack(0..newest + 2)]);
     violation(&pair, "L9");
+}
+
+/// (L11)
+#[test]
+fn rule_rudp_l11_what_was_overtaken_is_lost_a_round_trip_and_a_window_after_it_left() {
+    let (mut pair, client, server) = established();
+    pair.run_for(ms(100));
+    let start = pair.now;
+    pair.lets_pass = Box::new(move |at, client, _| !client || at > start);
+    pair.client.conn(client).write(b"lost ").unwrap();
+    pair.run_for(ms(5));
+    pair.client.conn(client).write(b"and found").unwrap();
+    pair.run_until(start + ms(49));
+    assert_eq!(pair.client.conn(client).stats().packets_lost, 0);
+    pair.run_until(start + ms(50)); // 40 ms, and a quarter of that
+    assert_eq!(pair.client.conn(client).stats().packets_lost, 1);
+    pair.run_until(start + ms(70));
+    assert_eq!(pair.server.bytes(server), b"lost and found");
+    assert_eq!(pair.client.conn(client).stats().timeouts, 0);
 }

@@ -43,7 +43,8 @@ impl Prr {
         } else {
             room
         };
-        ack.flight.saturating_add(room)
+        // Time may prove all lost without anything delivered (L11); a packet may still leave.
+        ack.flight.saturating_add(room).max(PACKET)
     }
 }
 
@@ -71,6 +72,17 @@ mod tests {
             }
         }
         out
+    }
+
+    #[test]
+    fn a_packet_may_leave_when_time_proved_all_lost() {
+        let mut prr = Prr::new(3 * PACKET);
+        prr.handle_sent(PACKET);
+        let ack = Ack {
+            lost: 3 * PACKET,
+            ..Ack::default()
+        };
+        assert_eq!(prr.window(&ack, 2 * PACKET), PACKET);
     }
 
     #[test]

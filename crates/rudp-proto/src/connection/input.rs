@@ -172,8 +172,9 @@ impl Connection {
         self.count_sample(outcome);
     }
 
-    /// An ACK arrived while `flight` bytes were out.
-    fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
+    /// An ACK arrived while `flight` bytes were out, or the patience with what one overtook
+    /// is over.
+    pub(super) fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
         for packet in &acked.packets {
             self.handle_content_acked(&packet.content);
         }
@@ -184,10 +185,11 @@ impl Connection {
             srtt: self.flight.timer().estimator().srtt(),
         };
         self.retransmission_due |= self.congestion.handle_acked(now, &acked, around);
-        add(&mut self.stats.packets_lost, acked.lost.len() as u64);
-        let packets = acked.overtaken;
-        if packets > 0 {
+        if !acked.lost.is_empty() {
+            let packets = acked.lost.len() as u64;
+            add(&mut self.stats.packets_lost, packets);
             add(&mut self.stats.fast_retransmits, 1);
+            let packets = u32::try_from(packets).unwrap_or(u32::MAX);
             self.trace(now, Step::FastRetransmit { packets });
         }
         for packet in &acked.lost {

@@ -17,12 +17,14 @@ impl Connection {
     /// change it.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         let retransmission = self.flight.timer().poll_timeout();
+        let loss = self.flight.loss_deadline();
         let idle = self.idle_at();
         let deadlines = match self.phase {
             Phase::Dead => return None,
-            Phase::Connecting => [retransmission, idle, None, None, None, None],
+            Phase::Connecting => [retransmission, idle, None, None, None, None, None],
             Phase::Open => [
                 retransmission,
+                loss,
                 idle,
                 self.acks.deadline(),
                 self.keepalive_at(),
@@ -31,6 +33,7 @@ impl Connection {
             ],
             Phase::Lingering { .. } => [
                 retransmission,
+                loss,
                 self.linger_end(),
                 self.acks.deadline(),
                 self.paced_until,
@@ -53,6 +56,10 @@ impl Connection {
                 self.handle_closing_deadline();
             }
             self.ping_due |= due(self.keepalive_at()); // (K1)
+        }
+        let flight = self.flight.bytes();
+        if let Some(acked) = self.flight.handle_loss_deadline(now) {
+            self.handle_acked(now, flight, acked); // (L11)
         }
         self.handle_expiry(now);
         if due(self.paced_until) {
@@ -117,12 +124,12 @@ impl Connection {
             self.handle_content_lost(&packet.content);
             let next = self.flight.next_number();
             self.congestion.handle_timeout(next, flight, packet);
+            let step = Step::Retransmit {
+                rto: expiry.rto,
+                last_sent_at: packet.sent_at,
+            };
+            self.trace(now, step);
         }
-        let step = Step::Retransmit {
-            rto: expiry.rto,
-            last_sent_at: packet.map_or(now, |packet| packet.sent_at),
-        };
-        self.trace(now, step);
         if self.is_refused(now, expiry.rto) {
             return self.lose(CloseReason::Lost(Lost::Refused));
         }

@@ -1,0 +1,160 @@
+use super::*;
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn packet(sent_at: Duration, offset: u64) -> SentPacket {
+    let chunk = Chunk {
+        range: offset..offset.saturating_add(10),
+        fin: false,
+    };
+    let content = Content {
+        stream: Some(chunk),
+        ..Content::default()
+    };
+    SentPacket {
+        sent_at,
+        bytes: 100,
+        content,
+        by_timer: false,
+        declared_lost: false,
+        snapshot: Snapshot::default(),
+    }
+}
+
+fn rank(content: &Content) -> u64 {
+    content
+        .stream
+        .as_ref()
+        .map_or(u64::MAX, |chunk| chunk.range.start)
+}
+
+/// Packets 0, 1, 2, ... that left at these times, with ascending offsets.
+fn flight(sent: &[u64]) -> Flight {
+    let estimator = Estimator::new(rto::Config::RFC6298).unwrap();
+    let mut flight = Flight::new(estimator, &Config::DEFAULT);
+    for (index, at) in sent.iter().enumerate() {
+        flight.handle_sent(ms(*at), Some(packet(ms(*at), 10 * index as u64)));
+    }
+    flight
+}
+
+fn ack(flight: &mut Flight, at: u64, range: Range<u64>) -> Acked {
+    flight.handle_ack(ms(at), &[range]).unwrap()
+}
+
+#[test]
+fn three_packets_later_is_lost_and_two_are_not() {
+    let mut flight = flight(&[0; 5]);
+    assert!(ack(&mut flight, 50, 2..3).lost.is_empty());
+    let acked = ack(&mut flight, 50, 4..5);
+    assert_eq!((acked.lost.len(), acked.largest_lost), (2, 1));
+    assert_eq!(flight.bytes(), 100, "packet 3 is still out");
+}
+
+#[test]
+fn a_late_ack_is_recognised_once_and_gives_a_sample() {
+    let mut flight = flight(&[0; 5]);
+    ack(&mut flight, 50, 4..5);
+    let late = ack(&mut flight, 70, 0..1);
+    assert_eq!(late.late, 1);
+    assert_eq!(late.sample, Some(Outcome::Accepted));
+    let srtt = flight.timer().estimator().srtt();
+    assert_eq!(srtt, Some((ms(50) * 7 + ms(70)) / 8));
+    let again = ack(&mut flight, 80, 0..1);
+    assert!(again.late == 0 && again.sample.is_none() && again.packets.is_empty());
+}
+
+#[test]
+fn a_duplicate_moves_no_deadline() {
+    let mut flight = flight(&[0; 6]);
+    ack(&mut flight, 50, 4..5);
+    let armed = flight.timer().poll_timeout();
+    ack(&mut flight, 60, 4..5);
+    assert_eq!(flight.timer().poll_timeout(), armed);
+    ack(&mut flight, 70, 2..3);
+    assert_ne!(flight.timer().poll_timeout(), armed);
+}
+
+#[test]
+fn a_flight_is_idle_an_rto_after_its_last_packet() {
+    let mut flight = flight(&[0]);
+    ack(&mut flight, 50, 0..1);
+    assert!(!flight.is_idle(ms(999)) && flight.is_idle(ms(1_000)));
+}
+
+#[test]
+fn an_expiry_takes_the_lowest_offset_of_what_left_an_rto_ago() {
+    let mut flight = flight(&[0, 0]);
+    let stale = packet(ms(1), 5); // a lower offset than packet 1, and sent later
+    flight.handle_sent(ms(1), Some(stale));
+    ack(&mut flight, 2, 0..1); // arms the timer again
+    flight.handle_sent(ms(3), Some(packet(ms(3), 0))); // lower still, but too young
+    assert!(flight.handle_timeout(ms(1_001), rank).is_none(), "early");
+    let (expiry, taken) = flight.handle_timeout(ms(1_002), rank).unwrap();
+    let taken = taken.unwrap();
+    assert_eq!(
+        (expiry.rto, taken.sent_at, rank(&taken.content)),
+        (ms(1_000), ms(1), 5)
+    );
+}
+
+#[test]
+fn what_was_overtaken_is_lost_a_quarter_of_the_round_trip_later() {
+    let mut flight = flight(&[0, 5]);
+    let acked = ack(&mut flight, 45, 1..2);
+    assert!(acked.lost.is_empty(), "packet 0 has a round trip and 5 ms");
+    assert_eq!(flight.loss_deadline(), Some(ms(50)));
+    assert!(flight.handle_loss_deadline(ms(49)).is_none());
+    let acked = flight.handle_loss_deadline(ms(50)).unwrap();
+    assert_eq!((acked.lost.len(), acked.largest_lost), (1, 0));
+    assert_eq!((flight.loss_deadline(), flight.bytes()), (None, 0));
+    assert_eq!(
+        flight.timer().poll_timeout(),
+        None,
+        "nothing is in flight (5.2-1)"
+    );
+}
+
+#[test]
+fn what_arrived_late_is_awaited_from_then_on() {
+    let mut flight = flight(&[0; 300]);
+    assert_eq!(ack(&mut flight, 40, 100..101).lost.len(), 98);
+    assert_eq!(ack(&mut flight, 42, 0..100).late, 98);
+    assert!(ack(&mut flight, 42, 200..201).lost.is_empty());
+    let acked = ack(&mut flight, 42, 250..251);
+    assert_eq!(acked.lost.len(), 24, "more than 125 behind packet 250");
+    assert_eq!(flight.loss_deadline(), Some(ms(52)));
+}
+
+#[test]
+fn an_ack_of_what_followed_an_expiry_proves_what_came_before_it_lost() {
+    let mut flight = flight(&[0, 0, 900]);
+    flight.handle_timeout(ms(1_000), rank).unwrap();
+    flight.handle_sent(ms(1_000), Some(packet(ms(1_000), 0)));
+    let acked = ack(&mut flight, 1_050, 3..4);
+    assert_eq!(acked.lost.len(), 2, "packets 1 and 2");
+    assert_eq!(flight.bytes(), 0);
+}
+
+#[test]
+fn the_rto_after_an_expiry_counts_from_the_repetition() {
+    let mut flight = flight(&[0]);
+    flight.handle_timeout(ms(1_000), rank).unwrap();
+    let repetition = SentPacket {
+        by_timer: true,
+        ..packet(ms(1_007), 0)
+    };
+    flight.handle_sent(ms(1_007), Some(repetition));
+    assert_eq!(flight.timer().poll_timeout(), Some(ms(3_007)));
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let count = 5_000_u64;
+    let mut flight = flight(&[0; 5_000]);
+    let acked = ack(&mut flight, 50, count - 1..count);
+    assert_eq!(acked.lost.len(), 4_997);
+    assert_eq!(flight.remembered.len(), MAX_REMEMBERED);
+}
