@@ -81,10 +81,11 @@ pub(super) struct Transfer {
     began_at: Option<Duration>,
     answered: bool,
     done_at: Option<Duration>,
+    buffer: Box<[u8]>, // for what is read at once
 }
 
 impl Transfer {
-    pub(super) const fn of(size: u64) -> Self {
+    pub(super) fn of(size: u64) -> Self {
         Self {
             size,
             written: 0,
@@ -92,6 +93,7 @@ impl Transfer {
             began_at: None,
             answered: false,
             done_at: None,
+            buffer: [0; CHUNK].into(),
         }
     }
 }
@@ -120,9 +122,8 @@ impl Application for Transfer {
     }
 
     fn act_as_server(&mut self, _: Duration, connection: &mut Connection) {
-        let mut buffer = [0; CHUNK];
-        while let Some(count) = connection.read(&mut buffer).expect("it goes on") {
-            let right = buffer[..count] == stream(self.received)[..count];
+        while let Some(count) = connection.read(&mut self.buffer).expect("it goes on") {
+            let right = self.buffer[..count] == stream(self.received)[..count];
             assert!(right, "wrong bytes from {} on", self.received);
             self.received += count as u64;
         }
