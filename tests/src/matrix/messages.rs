@@ -55,14 +55,14 @@ pub const ROWS: [Row; 2] = [
         name: "m2",
         loss: 2,
         config: super::config(),
-        ceiling: ms(170),
+        ceiling: ms(110),
         gate: [ms(92), ms(145)],
     },
     Row {
         name: "m10",
         loss: 10,
         config: super::config(),
-        ceiling: ms(380),
+        ceiling: ms(260),
         gate: [ms(150), ms(205)],
     },
 ];
