@@ -95,7 +95,7 @@ pub fn rows() -> Vec<Row> {
             "f2",
             "50 ms, +-10 ms each way, in disorder",
             jittery(false),
-            [700, 60_000],
+            [35_000, 60_000],
         ),
         row(
             "g",

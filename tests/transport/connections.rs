@@ -124,8 +124,8 @@ fn a_black_out_is_survived_and_the_timer_doubles_through_it() {
     pair.client.send_all(client, &data);
     pair.run_for(ms(50));
     let start = pair.now;
-    pair.up.black_out(start, start + s(6));
-    pair.down.black_out(start, start + s(6));
+    pair.up.black_out(start, start + s(8));
+    pair.down.black_out(start, start + s(8));
     pair.run_for(s(60));
     assert!(pair.server.bytes(server) == data);
     let expiries: Vec<(Duration, Duration)> = (pair.client.traces.iter())

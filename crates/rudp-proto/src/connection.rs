@@ -56,6 +56,8 @@ pub struct Connection {
     ping_due: bool,
     /// An expiry asks for one packet, whatever the window says (L4).
     probe_due: bool,
+    /// A silent path is to be probed (L13).
+    path_probe_due: bool,
     /// So does a loss that later packets proved, once a round (L10).
     retransmission_due: bool,
     closing: closing::Closing,
@@ -152,6 +154,7 @@ impl Connection {
             settings: Delivery::Unneeded,
             ping_due: false,
             probe_due: false,
+            path_probe_due: false,
             retransmission_due: false,
             closing: closing::Closing::default(),
             keepalive: config.keepalive,

@@ -4,6 +4,7 @@
 //! one [`RetransmitTimer`] (L4).
 
 mod reordering;
+mod silence;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,6 +17,7 @@ use crate::Config;
 use crate::congestion::Snapshot;
 use crate::sender::Chunk;
 use reordering::Reordering;
+use silence::Silence;
 
 /// Packets declared lost that are remembered, to recognise their late ACKs (L5).
 const MAX_REMEMBERED: usize = 2048;
@@ -32,6 +34,7 @@ pub(crate) struct Content {
 #[derive(Clone, Debug)]
 pub(crate) struct SentPacket {
     pub(crate) sent_at: Duration,
+    /// None in a probe of the path, which congestion control does not know (L13).
     pub(crate) bytes: u64,
     pub(crate) content: Content,
     /// The timer's expiry made it.
@@ -40,6 +43,12 @@ pub(crate) struct SentPacket {
     pub(crate) declared_lost: bool,
     /// What had been delivered when it left (G3).
     pub(crate) snapshot: Snapshot,
+}
+
+impl SentPacket {
+    fn is_path_probe(&self) -> bool {
+        self.bytes == 0
+    }
 }
 
 /// What one ACK brought, or the end of the patience with what it overtook.
@@ -90,6 +99,7 @@ pub(crate) struct Flight {
     next: u64,
     remembered: BTreeMap<u64, SentPacket>,
     newest: Option<Newest>,
+    silence: Option<Silence>,
     reordering: Reordering,
     timer: RetransmitTimer<TimerEvents>,
     /// When the last packet that asks for an answer left.
@@ -108,6 +118,7 @@ impl Flight {
             next: 0,
             remembered: BTreeMap::new(),
             newest: None,
+            silence: None,
             reordering: Reordering::new(config.adapts_to_reordering),
             timer: RetransmitTimer::new(estimator).observed_by(events),
             last_sent: None,
@@ -200,6 +211,9 @@ impl Flight {
         let Some(sent_at) = newest_sent_at else {
             return Ok(acked); // a duplicate: the timer is not moved (5.3-1)
         };
+        if self.silence.take().is_some() {
+            self.packets.retain(|_, packet| !packet.is_path_probe());
+        }
         let rtt = now.saturating_sub(sent_at);
         self.reordering.handle_round_trip(rtt);
         if self
@@ -277,6 +291,9 @@ impl Flight {
         let end = overtaken.find(|(number, packet)| awaited(**number, packet));
         let end = end.map_or(newest, |(number, _)| *number);
         for (number, packet) in take(&mut self.packets, 0..end) {
+            if packet.is_path_probe() {
+                continue; // made to be lost
+            }
             acked.largest_lost = number;
             acked.lost.push(packet.clone());
             self.bytes = self.bytes.saturating_sub(packet.bytes);
@@ -310,11 +327,15 @@ impl Flight {
         rank: impl Fn(&Content) -> u64,
     ) -> Option<(Expiry, Option<SentPacket>)> {
         let expiry = self.expire(now)?;
+        self.silence
+            .get_or_insert_with(|| Silence::begin(now))
+            .ask(now);
         // What left after the timer was armed has not had its RTO yet (5-1).
         let young = |packet: &SentPacket| packet.sent_at.saturating_add(expiry.rto) > now;
         let first_young = self.packets.iter().find(|(_, packet)| young(packet));
         let end = first_young.map_or(self.next, |(number, _)| *number);
         let candidates = self.packets.range(..end);
+        let candidates = candidates.filter(|(_, packet)| !packet.is_path_probe());
         let earliest = candidates.min_by_key(|(_, packet)| rank(&packet.content));
         let number = earliest.map(|(number, _)| *number);
         let packet = number.and_then(|number| self.packets.remove(&number));
@@ -325,10 +346,40 @@ impl Flight {
         Some((expiry, packet))
     }
 
+    /// When to ask whether a silent path is back (L13).
+    pub(crate) fn path_probe_deadline(&self) -> Option<Duration> {
+        let srtt = self.timer.estimator().srtt()?;
+        let silence = self.silence.filter(|_| self.has_content())?;
+        Some(silence.deadline(srtt))
+    }
+
+    /// Whether to probe the path, since it is time.
+    pub(crate) fn handle_path_probe_deadline(&mut self, now: Duration) -> bool {
+        let is_due = self.path_probe_deadline().is_some_and(|at| at <= now);
+        if let Some(silence) = self.silence.as_mut().filter(|_| is_due) {
+            silence.ask(now);
+        }
+        is_due
+    }
+
+    /// Whether to probe the path at once, since the peer was heard in the silence.
+    pub(crate) fn handle_heard(&mut self, now: Duration) -> bool {
+        let waits = self.has_content();
+        let silence = self.silence.as_mut().filter(|_| waits);
+        silence.is_some_and(|silence| silence.hear(now))
+    }
+
+    /// Whether anything in flight must arrive.
+    fn has_content(&self) -> bool {
+        let mut packets = self.packets.values();
+        packets.any(|packet| packet.content != Content::default())
+    }
+
     /// Forgets everything in flight: nobody waits for it any more.
     pub(crate) fn give_up(&mut self, now: Duration) {
         self.packets.clear();
         self.remembered.clear();
+        self.silence = None;
         self.bytes = 0;
         self.timer.stop(now);
     }

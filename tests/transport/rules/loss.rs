@@ -1,4 +1,4 @@
-//! Loss and timers, L1 to L11.
+//! Loss and timers, L1 to L13.
 
 use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
@@ -123,6 +123,7 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
         .into_iter()
         .filter_map(|(at, _, frame)| match frame {
             Frame::Stream { offset, .. } if at > start + ms(500) => Some((at - start, offset)),
+            Frame::Ping => None, // (L13)
             other => {
                 assert!(at <= start + ms(500), "{other:?}");
                 None
@@ -289,4 +290,38 @@ fn rule_rudp_l11_what_was_overtaken_is_lost_a_round_trip_and_a_window_after_it_l
     pair.run_until(start + ms(70));
     assert_eq!(pair.server.bytes(server), b"lost and found");
     assert_eq!(pair.client.conn(client).stats().timeouts, 0);
+}
+
+/// (L13)
+#[test]
+fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
+    let (mut pair, client, server) = established();
+    pair.run_for(ms(100));
+    let (dark, light) = (pair.now, pair.now + s(11));
+    pair.lets_pass = Box::new(move |at, _, _| at >= light);
+    pair.client.conn(client).write(b"from the client").unwrap();
+    pair.server.conn(server).write(b"from the server").unwrap();
+    pair.run_until(light);
+    let pings = |pair: &Pair, client: bool| {
+        let pings = pair.frames(client).into_iter();
+        let pings = pings.filter(|(at, _, frame)| *at >= dark && matches!(frame, Frame::Ping));
+        pings.map(|(at, _, _)| at).collect::<Vec<_>>()
+    };
+    let probes = pings(&pair, true);
+    assert!((30..=38).contains(&probes.len()), "{}", probes.len());
+    assert!(probes[0] > dark + s(1), "none before the expiry");
+    let pauses = probes.windows(2).map(|two| two[1] - two[0]);
+    assert!(pauses.min().unwrap() >= ms(250));
+    let sent = pair.sent(true).into_iter();
+    let repeated = sent.filter(|(at, _)| *at > dark).count() - probes.len();
+    assert_eq!(repeated, 3, "the timer, at 1, 3 and 7 s, and nothing else");
+
+    pair.run_until(light + ms(450));
+    assert_eq!(pair.server.bytes(server), b"from the client");
+    assert_eq!(pair.client.bytes(client), b"from the server");
+    let (probes, of_server) = (pings(&pair, true).len(), pings(&pair, false).len());
+    pair.run_for(s(5));
+    let after = (pings(&pair, true).len(), pings(&pair, false).len());
+    assert_eq!(after, (probes, of_server), "it is over");
+    assert!(pair.client.conn(client).stats().path_probes >= 30);
 }

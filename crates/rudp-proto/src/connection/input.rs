@@ -86,7 +86,10 @@ impl Connection {
         }
         let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, frame));
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
-            Ok(urgency) => self.acks.handle_packet(now, number, urgency),
+            Ok(urgency) => {
+                self.acks.handle_packet(now, number, urgency);
+                self.path_probe_due |= self.probes_path() && self.flight.handle_heard(now);
+            }
             Err(Unacceptable::NoRoom) => {} // not acknowledged: it comes again (F5)
             Err(Unacceptable::Violation(what)) => self.handle_violation(what),
         }

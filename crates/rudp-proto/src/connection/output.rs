@@ -72,7 +72,8 @@ impl Connection {
         let forced = by_timer || (core::mem::take(&mut self.retransmission_due) && wants.is_some());
         let eliciting = forced || self.is_admitted(now, wants);
         let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
-        if !eliciting && !ack_due {
+        let probes_path = core::mem::take(&mut self.path_probe_due) && !eliciting;
+        if !eliciting && !ack_due && !probes_path {
             return false;
         }
         wire::start_data(datagram, remote.id, self.flight.next_number());
@@ -80,14 +81,24 @@ impl Connection {
             Frame::Ack(ack).encode(datagram);
             self.acks.handle_sent();
         }
-        if !eliciting {
+        if !eliciting && !probes_path {
             wire::finish(datagram, 0);
             self.flight.handle_sent(now, None);
             return true;
         }
-        let content = self.fill(datagram);
+        let content = if probes_path {
+            Frame::Ping.encode(datagram); // (L13)
+            add(&mut self.stats.path_probes, 1);
+            Content::default()
+        } else {
+            self.fill(datagram)
+        };
         wire::finish(datagram, RESET_LEN.saturating_add(1)); // (W6)
-        let bytes = datagram.len() as u64;
+        let bytes = if probes_path {
+            0
+        } else {
+            datagram.len() as u64
+        };
         let in_flight = self.flight.bytes();
         let packet = SentPacket {
             sent_at: now,

@@ -21,7 +21,7 @@ impl Connection {
         let idle = self.idle_at();
         let deadlines = match self.phase {
             Phase::Dead => return None,
-            Phase::Connecting => [retransmission, idle, None, None, None, None, None],
+            Phase::Connecting => [retransmission, idle, None, None, None, None, None, None],
             Phase::Open => [
                 retransmission,
                 loss,
@@ -30,6 +30,7 @@ impl Connection {
                 self.keepalive_at(),
                 self.closing.deadline(),
                 self.paced_until,
+                self.path_probe_at(),
             ],
             Phase::Lingering { .. } => [
                 retransmission,
@@ -37,6 +38,7 @@ impl Connection {
                 self.linger_end(),
                 self.acks.deadline(),
                 self.paced_until,
+                None,
                 None,
                 None,
             ],
@@ -62,6 +64,7 @@ impl Connection {
             self.handle_acked(now, flight, acked); // (L11)
         }
         self.handle_expiry(now);
+        self.path_probe_due |= self.probes_path() && self.flight.handle_path_probe_deadline(now);
         if due(self.paced_until) {
             self.paced_until = None; // the next packet asks again (G4)
         }
@@ -85,6 +88,16 @@ impl Connection {
         self.keepalive
             .filter(|_| quiet && !self.closing.is_held())
             .map(|every| last.saturating_add(every))
+    }
+
+    /// A peer that has closed may be silent (L13).
+    pub(super) fn probes_path(&self) -> bool {
+        self.phase == Phase::Open && !self.closing.is_held()
+    }
+
+    fn path_probe_at(&self) -> Option<Duration> {
+        let deadline = self.flight.path_probe_deadline();
+        deadline.filter(|_| self.probes_path())
     }
 
     /// The end of lingering: later while the CLOSE is not acknowledged (K7).

@@ -68,8 +68,9 @@ pub(super) fn dark(record: &Record) -> String {
     }
     section(
         "In the dark",
-        "The timer runs once for each RTO, twice as long each time. What it sends at 1 and 3 s is \
-         lost as well; what it sends at 7 s gets through, and the answer ends the back-off.",
+        "The timer runs once for each RTO, twice as long each time. What it sends at 1, 3 \
+         and 7 s is lost as well; a small probe gets through soon after the dark, and the answer \
+         ends the back-off.",
         &[
             ("--rto", "block", "the timer runs"),
             (

@@ -71,11 +71,12 @@ pub static SCRIPT: [Scene; 5] = [
         },
     },
     Scene {
-        title: "six seconds of darkness",
+        title: "eight seconds of darkness",
         about: "Right after a fresh sample, nothing gets through any more. The timer expires 1, 3 \
-                and 7 s after the last send, since each expiry doubles the RTO. The first sample \
-                after the dark undoes all that at once.",
-        opening: Opening::BlackOut(Duration::from_secs(6)),
+                and 7 s after the last send, since each expiry doubles the RTO. A small probe \
+                every quarter of a second finds the path again, and the sample it brings undoes all \
+                that at once.",
+        opening: Opening::BlackOut(Duration::from_secs(8)),
         ends: Ends::Collapsed { rounds: 40 },
     },
     Scene {
