@@ -263,9 +263,14 @@ impl Flight {
 
     /// The patience with overtaken packets is over.
     pub(crate) fn handle_loss_deadline(&mut self, now: Duration) -> Option<Acked> {
-        self.loss_deadline().filter(|deadline| *deadline <= now)?;
+        let is_due = |it: &Self| it.loss_deadline().is_some_and(|at| at <= now);
+        if !is_due(self) {
+            return None;
+        }
         let mut acked = Acked::default();
-        self.find_losses(now, &mut acked);
+        while is_due(self) {
+            self.find_losses(now, &mut acked); // whose recovery may end the patience with others
+        }
         if self.packets.is_empty() {
             self.timer.stop(now); // (5.2-1)
         }

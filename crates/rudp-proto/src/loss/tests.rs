@@ -118,6 +118,22 @@ fn what_was_overtaken_is_lost_a_quarter_of_the_round_trip_later() {
 }
 
 #[test]
+fn patience_that_a_loss_shortens_is_over_at_once() {
+    let mut sent = [0; 34];
+    (sent[32], sent[33]) = (3, 4);
+    let mut flight = flight(&sent);
+    flight.reordering.handle_reordered(1, ms(20));
+    for number in 0..31 {
+        flight.reordering.handle_loss(number, number + 1); // the next recovery forgets
+    }
+    ack(&mut flight, 40, 0..31);
+    ack(&mut flight, 44, 33..34);
+    assert_eq!(flight.loss_deadline(), Some(ms(65)));
+    let acked = flight.handle_loss_deadline(ms(65)).unwrap();
+    assert_eq!((acked.lost.len(), flight.loss_deadline()), (2, None));
+}
+
+#[test]
 fn what_arrived_late_is_awaited_from_then_on() {
     let mut flight = flight(&[0; 300]);
     assert_eq!(ack(&mut flight, 40, 100..101).lost.len(), 98);
