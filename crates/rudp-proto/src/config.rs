@@ -31,7 +31,7 @@ pub struct Config {
     /// both peers counts (K2).
     pub idle_timeout: Duration,
     /// How much may be in flight and how fast it leaves; default
-    /// [`Congestion::Cubic`] (L10).
+    /// [`Congestion::Bbr`] (L10).
     pub congestion: Congestion,
     /// Whether the thresholds of loss detection follow the reordering that is seen; default
     /// yes (L3, L11). Without, they are those of RFC 9002: three packets, an eighth of the
@@ -51,7 +51,7 @@ impl Config {
         max_ack_delay: Duration::from_millis(25),
         keepalive: Some(Duration::from_secs(10)),
         idle_timeout: Duration::from_secs(60),
-        congestion: Congestion::Cubic,
+        congestion: Congestion::Bbr,
         adapts_to_reordering: true,
         trace: false,
     };
@@ -95,6 +95,9 @@ pub enum Congestion {
     /// RFC 9438 with the slow start of RFC 9406: the window climbs back along a cubic
     /// curve of the time since the loss (G5, G6).
     Cubic,
+    /// A model of the path after BBR (draft-ietf-ccwg-bbr), for which a loss is congestion
+    /// only with evidence (G8, G9).
+    Bbr,
 }
 
 impl fmt::Display for Congestion {
@@ -102,6 +105,7 @@ impl fmt::Display for Congestion {
         f.write_str(match self {
             Self::NewReno => "NewReno",
             Self::Cubic => "CUBIC",
+            Self::Bbr => "BBR",
         })
     }
 }

@@ -1,10 +1,13 @@
-//! How much may be in flight, and how fast it leaves (L10, G1 to G7).
+//! How much may be in flight, and how fast it leaves (L10, G1 to G9).
 //!
 //! A [`Controller`] hears of every packet that leaves, every ACK and every expiry, and answers
 //! with a window and a moment. What it knows is in its algorithm; measuring the delivery rate and
 //! pacing are the same for all.
 
+mod aggregation;
+mod bbr;
 mod cubic;
+mod evidence;
 mod hystart;
 mod loss_based;
 mod math;
@@ -18,6 +21,7 @@ use core::time::Duration;
 use crate::Congestion;
 use crate::loss::{Acked, SentPacket};
 use crate::wire::MAX_DATAGRAM;
+use bbr::Bbr;
 use loss_based::LossBased;
 use pacer::Pacer;
 use rate::RateEstimator;
@@ -49,6 +53,13 @@ struct Ack {
     window_used: bool,
     rtt: Duration,
     srtt: Duration,
+    /// The delivery rate (G3), and whether too little was sent to measure it.
+    rate: Option<u64>,
+    app_limited: bool,
+    /// Delivered so far, when the newest packet left, and between.
+    delivered: u64,
+    prior_delivered: u64,
+    delivered_in_flight: u64,
 }
 
 /// What surrounds an ACK.
@@ -63,6 +74,7 @@ pub(crate) struct Surroundings {
 #[derive(Debug)]
 enum Algorithm {
     LossBased(LossBased),
+    Bbr(Bbr),
 }
 
 #[derive(Debug)]
@@ -80,12 +92,14 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    pub(crate) fn new(choice: Congestion) -> Self {
+    /// `seed` spreads the probes of connections that share a path.
+    pub(crate) fn new(choice: Congestion, seed: u64) -> Self {
         Self {
             choice,
             algorithm: match choice {
                 Congestion::NewReno => Algorithm::LossBased(LossBased::new_reno()),
                 Congestion::Cubic => Algorithm::LossBased(LossBased::cubic()),
+                Congestion::Bbr => Algorithm::Bbr(Bbr::new(seed)),
             },
             delivery: RateEstimator::default(),
             pacer: Pacer::default(),
@@ -103,6 +117,7 @@ impl Controller {
     pub(crate) fn window(&self) -> u64 {
         match &self.algorithm {
             Algorithm::LossBased(it) => it.window(),
+            Algorithm::Bbr(it) => it.window(),
         }
     }
 
@@ -145,8 +160,8 @@ impl Controller {
     /// A packet that will be acknowledged leaves, while `flight` bytes are out.
     pub(crate) fn handle_sent(&mut self, now: Duration, bytes: u64, flight: u64) -> Snapshot {
         self.pacer.handle_sent(now, bytes);
-        match &mut self.algorithm {
-            Algorithm::LossBased(it) => it.handle_sent(bytes),
+        if let Algorithm::LossBased(it) = &mut self.algorithm {
+            it.handle_sent(bytes);
         }
         self.delivery.handle_sent(now, flight)
     }
@@ -175,6 +190,7 @@ impl Controller {
         let rtt = sample.map(|sample| sample.rtt).or(around.srtt);
         let rtt = rtt.unwrap_or_default(); // a loss comes after a sample
         let srtt = around.srtt.unwrap_or(rtt);
+        let sample = sample.unwrap_or_default();
         let ack = Ack {
             now,
             acked: bytes(&acked.packets),
@@ -187,24 +203,31 @@ impl Controller {
             window_used: acked.largest < self.used_until,
             rtt,
             srtt,
+            rate: sample.rate,
+            app_limited: sample.app_limited,
+            delivered: sample.prior_delivered.saturating_add(sample.delivered),
+            prior_delivered: sample.prior_delivered,
+            delivered_in_flight: sample.delivered,
         };
         let (begins, rate) = match &mut self.algorithm {
             Algorithm::LossBased(it) => (it.handle_ack(&ack), Some(it.rate(srtt))),
+            Algorithm::Bbr(it) => (it.handle_ack(&ack), it.rate()),
         };
         self.suspects.handle_lost(&acked.lost, begins);
         if self.suspects.handle_acked(&acked.packets) {
             match &mut self.algorithm {
                 Algorithm::LossBased(it) => it.undo(), // (G7)
+                Algorithm::Bbr(it) => it.undo(),
             }
         }
         self.pacer.set_rate(rate);
         begins
     }
 
-    /// Nothing was sent for an RTO.
+    /// Nothing was sent for an RTO. A model needs no restart: it is paced.
     pub(crate) fn handle_idle(&mut self) {
-        match &mut self.algorithm {
-            Algorithm::LossBased(it) => it.handle_idle(),
+        if let Algorithm::LossBased(it) = &mut self.algorithm {
+            it.handle_idle();
         }
     }
 
@@ -212,6 +235,7 @@ impl Controller {
     pub(crate) fn handle_lost_handshake(&mut self) {
         match &mut self.algorithm {
             Algorithm::LossBased(it) => it.handle_lost_handshake(),
+            Algorithm::Bbr(it) => it.handle_lost_handshake(),
         }
     }
 
@@ -222,6 +246,7 @@ impl Controller {
             .handle_lost(core::slice::from_ref(packet), !packet.by_timer);
         match &mut self.algorithm {
             Algorithm::LossBased(it) => it.handle_timeout(flight, next, packet.by_timer),
+            Algorithm::Bbr(it) => it.handle_timeout(next, packet.by_timer),
         }
     }
 }
@@ -235,3 +260,6 @@ pub(crate) enum Admission {
     /// Ask again then.
     Wait(Duration),
 }
+
+#[cfg(test)]
+mod tests;

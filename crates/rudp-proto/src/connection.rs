@@ -146,7 +146,7 @@ impl Connection {
             handshake: Handshake::default(),
             hello_due: false,
             flight: Flight::new(birth.estimator, config),
-            congestion: Controller::new(config.congestion),
+            congestion: Controller::new(config.congestion, birth.local_id),
             paced_until: None,
             send: SendStream::new(config.send_buffer, 0),
             recv: RecvStream::new(window),

@@ -93,7 +93,7 @@ pub fn rows() -> Vec<Row> {
             "beside CUBIC, a queue of 25 kB",
             &shallow,
             [ours, cubic],
-            333..=667,
+            333..=900,
             None,
         ),
         row(
@@ -109,7 +109,7 @@ pub fn rows() -> Vec<Row> {
             "beside CUBIC, a policer",
             &policed,
             [ours, cubic],
-            333..=667,
+            333..=950,
             None,
         ),
     ]

@@ -1,4 +1,4 @@
-//! Congestion control, L10 and G1 to G7.
+//! Congestion control, L10 and G1 to G9.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM};
-use rudp_proto::{Config, Congestion, Handle};
+use rudp_proto::{Config, Congestion, Handle, Stats};
 
 use crate::{TRACED, ack};
 
 const PACKET: u64 = MAX_DATAGRAM as u64;
-const ALL: [Congestion; 2] = [Congestion::NewReno, Congestion::Cubic];
+const LOSS_BASED: [Congestion; 2] = [Congestion::NewReno, Congestion::Cubic];
+const ALL: [Congestion; 3] = [Congestion::NewReno, Congestion::Cubic, Congestion::Bbr];
 
 const fn config(congestion: Congestion) -> Config {
     Config {
@@ -123,7 +124,7 @@ fn rule_rudp_g1_newreno_halves_once_a_round_and_does_not_grow_unused() {
 /// (G2)
 #[test]
 fn rule_rudp_g2_a_recovery_never_falls_silent() {
-    for congestion in ALL {
+    for congestion in LOSS_BASED {
         let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
         pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
         pair.run_for(ms(300));
@@ -211,7 +212,7 @@ fn rule_rudp_g5_cubic_keeps_seven_tenths_and_climbs_back_no_slower_than_reno() {
 /// (G6)
 #[test]
 fn rule_rudp_g6_slow_start_ends_by_the_queue_that_it_makes_before_a_loss() {
-    let [reno, cubic] = ALL.map(|congestion| {
+    let [reno, cubic] = LOSS_BASED.map(|congestion| {
         let (mut pair, client, _) = Pair::connected(config(congestion), narrow(10_000_000));
         pair.client.send_all(client, &pattern(8 << 20));
         pair.run_for(s(2));
@@ -224,7 +225,7 @@ fn rule_rudp_g6_slow_start_ends_by_the_queue_that_it_makes_before_a_loss() {
 /// (G7)
 #[test]
 fn rule_rudp_g7_a_reduction_that_answered_late_packets_is_undone_to_the_byte() {
-    for congestion in ALL {
+    for congestion in LOSS_BASED {
         let (mut pair, client) = established(congestion);
         pair.lets_pass = Box::new(|_, _, _| false);
         pair.client.conn(client).write(&pattern(100_000)).unwrap();
@@ -238,5 +239,83 @@ fn rule_rudp_g7_a_reduction_that_answered_late_packets_is_undone_to_the_byte() {
         assert!(reduced < 10 * PACKET, "{congestion}: {reduced}");
         pair.inject(false, 62, vec![ack(first + 2..first + 3)]);
         assert_eq!(window(&mut pair, client), 10 * PACKET, "{congestion}");
+    }
+}
+
+/// 100 Mbit/s and 20 ms, with a queue of so many bytes, losing so many percent.
+fn wide(queue: usize, loss: &str) -> LinkConfig {
+    LinkConfig {
+        delay: ms(10),
+        rate: Some(100_000_000),
+        queue,
+        loss: loss.parse().unwrap(),
+        ..LinkConfig::PERFECT
+    }
+}
+
+/// Bytes that arrive in the second second of a long transfer, and what the client counted.
+fn steady(congestion: Congestion, link: LinkConfig) -> (u64, Stats) {
+    let config = Config {
+        send_buffer: 4 << 20,
+        receive_window: 16 << 20,
+        trace: false,
+        ..config(congestion)
+    };
+    let (mut pair, client, server) = Pair::connected(config, link);
+    pair.client.send_all(client, &pattern(32 << 20));
+    let received = |pair: &mut Pair| {
+        pair.log.clear();
+        pair.run_for(s(1));
+        pair.server.conn(server).stats().stream_bytes_received
+    };
+    let first = received(&mut pair);
+    let second = received(&mut pair);
+    (second - first, *pair.client.conn(client).stats())
+}
+
+/// (G8)
+#[test]
+fn rule_rudp_g8_a_model_fills_the_path_and_not_its_queue() {
+    let (mut pair, client, _) = Pair::connected(config(Congestion::Bbr), narrow(1_000_000));
+    pair.client.send_all(client, &pattern(8 << 20));
+    pair.run_for(s(2));
+    let path = 1_250_000;
+    let rate = pair.client.conn(client).stats().pacing_rate.unwrap();
+    assert!((path * 9 / 10..=path * 13 / 10).contains(&rate), "{rate}");
+    let mut most = 0;
+    for _ in 0..300 {
+        pair.run_for(ms(10));
+        let now = pair.now;
+        most = most.max(pair.up.queued_bytes(now));
+    }
+    assert!(
+        most < 50_000,
+        "{most} bytes wait, where CUBIC would fill 1 MB"
+    );
+    assert_eq!(pair.client.conn(client).stats().packets_lost, 0);
+
+    // The shortest round trip is probed: at some time in six seconds, little is in flight.
+    let least = (0..600).map(|_| {
+        pair.run_for(ms(5));
+        pair.client.conn(client).stats().bytes_in_flight
+    });
+    let least = least.min().unwrap();
+    assert!(least <= 30_000, "{least} of a path of 50 kB");
+}
+
+/// (G9)
+#[test]
+fn rule_rudp_g9_a_loss_is_congestion_only_with_evidence() {
+    // Random losses leave no queue: what arrives is what the path carries.
+    let (lossy, _) = steady(Congestion::Bbr, wide(250_000, "5%"));
+    assert!(lossy > 9_000_000, "{lossy} of 12,500,000 bytes a second");
+    let (cubic, _) = steady(Congestion::Cubic, wide(250_000, "5%"));
+    assert!(cubic < 1_000_000, "{cubic}: the losses bite");
+    // A queue that overflows is no random loss, however short it is.
+    for queue in [250_000, 25_000] {
+        let (bytes, stats) = steady(Congestion::Bbr, wide(queue, "0%"));
+        assert!(bytes > 10_000_000, "{queue}: {bytes}");
+        let share = stats.packets_lost * 1_000 / stats.packets_sent;
+        assert!(share < 40, "{queue}: {share} of 1,000 packets lost");
     }
 }
