@@ -66,7 +66,7 @@ impl Wanted {
 
 /// A congestion control by its name, in letters of any case.
 fn congestion(name: &str) -> Result<Congestion> {
-    let all = [Congestion::NewReno, Congestion::Cubic];
+    let all = [Congestion::NewReno, Congestion::Cubic, Congestion::Bbr];
     let named = |one: &Congestion| one.to_string().eq_ignore_ascii_case(name);
     let found = all.into_iter().find(named);
     found.with_context(|| format!("{name} is none of {all:?}"))
