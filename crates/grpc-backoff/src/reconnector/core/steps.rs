@@ -33,9 +33,11 @@ pub(in super::super) enum Ended {
     Shutdown,
 }
 
-/// A wait is slept in slices of 15 s at most, so that a suspend is noticed soon, and the attempts
-/// after it are dispersed over as much (D16).
-const SLICE: Duration = Duration::from_secs(15);
+/// A wait is slept in slices of this at most, so that a suspend is noticed soon, at few wakes (D16).
+const SLICE: Duration = Duration::from_secs(30);
+
+/// The attempts that a suspend makes due are dispersed over this (D16).
+const DISPERSAL: Duration = Duration::from_secs(15);
 /// Two readings of the clocks differ by less without a suspend: 1 s.
 const SUSPENDED: Duration = Duration::from_secs(1);
 /// How long a token is kept for an attempt that does not use it: 1 s (D17).
@@ -222,7 +224,7 @@ impl<A: Clone + Eq> Inner<A> {
             self.suspended = suspended;
             if !matches!(self.machine.state(), State::GaveUp { .. }) {
                 self.live.news.push(News::Suspended(jump));
-                self.machine.reset_within(now, SLICE, self.draws.next());
+                self.machine.reset_within(now, DISPERSAL, self.draws.next());
             }
         }
     }
