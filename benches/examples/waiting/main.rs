@@ -110,7 +110,7 @@ fn measure(spawn: fn(u64), count: u64, seconds: u64) -> Result<Measured> {
     runtime.block_on(async {
         let before = resident()?;
         spawn(count);
-        sleep(Duration::from_secs(20)).await; // all have begun to wait, each slice for the second time
+        sleep(Duration::from_secs(35)).await; // all have begun to wait, each slice for the second time
         let (resident, from) = (resident()?.saturating_sub(before), process_ticks()?);
         sleep(Duration::from_secs(seconds)).await;
         Ok(Measured {
