@@ -7,6 +7,7 @@ use core::{fmt, ops::AddAssign};
 /// `entered + duplicated == delivered + lost() + in flight` at all times, until a count reaches its
 /// maximum, where it stays. Displayed, it is one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(serde::Serialize))]
 pub struct Counters {
     /// Packets handed in.
     pub entered: u64,

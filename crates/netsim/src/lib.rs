@@ -59,7 +59,7 @@
 )]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "cli"))]
 extern crate std;
 
 mod bottleneck;
@@ -68,8 +68,12 @@ mod config;
 mod counters;
 mod fate;
 mod link;
+#[cfg(feature = "cli")]
+pub mod options;
 mod policer;
 mod probability;
+#[cfg(feature = "cli")]
+pub mod units;
 
 pub use burst::{BurstError, GilbertElliott};
 pub use config::{ConfigError, LinkConfig};

@@ -5,7 +5,6 @@ pub(crate) mod recv;
 pub(crate) mod relay;
 pub(crate) mod send;
 mod trace;
-mod units;
 
 use std::{
     fmt::Display,

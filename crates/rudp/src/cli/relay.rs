@@ -1,28 +1,26 @@
 //! `rudp relay`.
 
-use std::{net::SocketAddr, ops::Range, time::Duration};
+use std::net::SocketAddr;
 
 use anyhow::Context;
-use netsim::{Link, LinkConfig, Probability};
+use netsim::{
+    Link,
+    options::{LinkOptions, UNITS},
+};
 use rudp::{
     Clock,
     relay::{Relay, RelayConfig, RelayCounters},
 };
 use serde_json::{Value, json};
 
-use super::{Exit, address, interrupted, print, print_error, resolve, units};
+use super::{Exit, address, interrupted, print, print_error, resolve};
 
-/// The units, for `--help`.
-const UNITS: &str =
-    "Every setting holds for each direction: --delay 40ms makes a round trip of 80 ms.
-Times end in ns, us, ms, s or min; rates in bit, kbit, mbit or gbit (per second); sizes in B, kB, \
-MB, KiB or MiB; shares in %.
-
-Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage";
+/// The exit codes, for `--help`.
+const EXIT_CODES: &str = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage";
 
 /// What `rudp relay` takes.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = UNITS)]
+#[command(after_help = format!("{UNITS}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
     /// Where clients send to; port 0 is any free one, and the address is printed first
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
@@ -30,53 +28,8 @@ pub(crate) struct Args {
     /// Where to relay to, such as example.org:4433
     #[arg(long, value_name = "ADDR", value_parser = address)]
     to: String,
-    /// Share of datagrams lost, such as 5%
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
-    loss: Probability,
-    /// How long every datagram takes, such as 40ms
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
-    delay: Duration,
-    /// How much the delay varies either way, without reordering
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
-    jitter: Duration,
-    /// Share of datagrams held back for 10 ms, so that later ones overtake
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
-    reorder: Probability,
-    /// Share of datagrams that arrive twice
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
-    duplicate: Probability,
-    /// Share of datagrams with a bit flipped
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
-    corrupt: Probability,
-    /// When everything is lost, counted from the start of the relay; may be given several times
-    #[arg(long, value_name = "FROM..TO", value_parser = units::times)]
-    blackout: Vec<Range<Duration>>,
-    /// Rate of the bottleneck, such as 100mbit [default: unlimited]
-    #[arg(long, value_name = "RATE", value_parser = units::rate)]
-    rate: Option<u64>,
-    /// How much may wait for the bottleneck, such as 250kB
-    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = units::size)]
-    queue: usize,
+    #[command(flatten)]
+    link: LinkOptions,
     /// Seed of all chance [default: a fresh one, which is printed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -88,7 +41,7 @@ pub(crate) struct Args {
 impl Args {
     /// Relays until Ctrl-C, which is its normal end, then prints what happened.
     pub(crate) async fn run(self) -> Exit {
-        if let Err(error) = Link::new(self.link(), 0) {
+        if let Err(error) = Link::new(self.link.config(), 0) {
             print_error(self.json, error);
             return Exit::Usage;
         }
@@ -98,7 +51,7 @@ impl Args {
     async fn relay(self) -> anyhow::Result<()> {
         let to = resolve(&self.to).await?;
         let seed = self.seed.unwrap_or_else(rand::random);
-        let link = self.link();
+        let link = self.link.config();
         let config = RelayConfig {
             there: link.clone(),
             back: link,
@@ -129,44 +82,13 @@ impl Args {
         }
         Ok(())
     }
-
-    fn link(&self) -> LinkConfig {
-        LinkConfig {
-            delay: self.delay,
-            jitter: self.jitter,
-            loss: self.loss,
-            reorder: self.reorder,
-            duplicate: self.duplicate,
-            corrupt: self.corrupt,
-            rate: self.rate,
-            queue: self.queue,
-            blackouts: self.blackout.clone(),
-            ..LinkConfig::PERFECT
-        }
-    }
 }
 
 fn as_json(counters: &RelayCounters) -> Value {
-    let link = |link: &netsim::Counters| {
-        json!({
-            "entered": link.entered,
-            "entered_bytes": link.entered_bytes,
-            "delivered": link.delivered,
-            "delivered_bytes": link.delivered_bytes,
-            "lost_random": link.lost_random,
-            "lost_burst": link.lost_burst,
-            "lost_blackout": link.lost_blackout,
-            "lost_queue": link.lost_queue,
-            "lost_policer": link.lost_policer,
-            "duplicated": link.duplicated,
-            "corrupted": link.corrupted,
-            "reordered": link.reordered,
-        })
-    };
     json!({
         "event": "counters",
-        "there": link(&counters.there),
-        "back": link(&counters.back),
+        "there": counters.there,
+        "back": counters.back,
         "flows": counters.flows,
         "no_flow": counters.no_flow,
         "unreachable": counters.unreachable,

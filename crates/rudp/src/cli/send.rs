@@ -14,12 +14,12 @@ use std::{
 use anyhow::bail;
 use grpc_backoff::{Error, Limit, Outcome, State};
 use indicatif::{ProgressBar, ProgressStyle};
+use netsim::units;
 use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
 use super::{
-    Exit, address, attempt, interrupted, print, print_error, resolve, totals, trace::TraceFile,
-    units, us,
+    Exit, address, attempt, interrupted, print, print_error, resolve, totals, trace::TraceFile, us,
 };
 use rudp::{
     Attempt, Clock, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,

@@ -1,6 +1,6 @@
 //! How a person writes a time, a rate or a size; read exactly, never rounded.
 
-use std::{fmt, ops::Range, time::Duration};
+use std::{fmt, num::NonZeroU64, ops::Range, string::String, time::Duration};
 
 /// Units and their size in the smallest one. The longest suffix that fits is taken.
 type Units = &'static [(&'static str, u64)];
@@ -28,7 +28,7 @@ const SIZES: Units = &[
 
 /// Why a value cannot be read; carries it as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum UnitError {
+pub enum UnitError {
     /// It does not end in one of these units, or what precedes the unit is no plain decimal number.
     Malformed(String, &'static str),
     /// It is 0 where that means nothing, finer than the smallest unit, or too large.
@@ -51,15 +51,21 @@ impl fmt::Display for UnitError {
     }
 }
 
-impl std::error::Error for UnitError {}
+impl core::error::Error for UnitError {}
 
 /// Reads a time: a decimal number and `ns`, `us`, `ms`, `s` or `min`.
-pub(crate) fn time(text: &str) -> Result<Duration, UnitError> {
+///
+/// # Errors
+/// A [`UnitError`].
+pub fn time(text: &str) -> Result<Duration, UnitError> {
     quantity(text, TIMES, "40ms or 1.5s").map(Duration::from_nanos)
 }
 
 /// Reads a time above 0.
-pub(crate) fn positive_time(text: &str) -> Result<Duration, UnitError> {
+///
+/// # Errors
+/// A [`UnitError`].
+pub fn positive_time(text: &str) -> Result<Duration, UnitError> {
     match time(text)? {
         Duration::ZERO => Err(UnitError::OutOfRange(text.into())),
         time => Ok(time),
@@ -67,7 +73,10 @@ pub(crate) fn positive_time(text: &str) -> Result<Duration, UnitError> {
 }
 
 /// Reads a range of times, `10s..25s`.
-pub(crate) fn times(text: &str) -> Result<Range<Duration>, UnitError> {
+///
+/// # Errors
+/// A [`UnitError`].
+pub fn times(text: &str) -> Result<Range<Duration>, UnitError> {
     let (from, to) = text
         .split_once("..")
         .ok_or_else(|| UnitError::NoRange(text.into()))?;
@@ -75,12 +84,18 @@ pub(crate) fn times(text: &str) -> Result<Range<Duration>, UnitError> {
 }
 
 /// Reads a rate in bits per second: a decimal number and `bit`, `kbit`, `mbit` or `gbit`.
-pub(crate) fn rate(text: &str) -> Result<u64, UnitError> {
+///
+/// # Errors
+/// A [`UnitError`].
+pub fn rate(text: &str) -> Result<u64, UnitError> {
     quantity(text, RATES, "100mbit or 64kbit")
 }
 
 /// Reads a size in bytes: a decimal number and `B`, `kB`, `MB`, `KiB` or `MiB`.
-pub(crate) fn size(text: &str) -> Result<usize, UnitError> {
+///
+/// # Errors
+/// A [`UnitError`].
+pub fn size(text: &str) -> Result<usize, UnitError> {
     let bytes = quantity(text, SIZES, "250kB or 64KiB")?;
     usize::try_from(bytes).map_err(|_| UnitError::OutOfRange(text.into()))
 }
@@ -108,7 +123,7 @@ fn quantity(text: &str, units: Units, example: &'static str) -> Result<u64, Unit
         "" => 0,
         digits => digits.parse().map_err(|_| out_of_range())?,
     };
-    let scale = 10_u64.checked_pow(places).ok_or_else(out_of_range)?;
+    let scale = (10_u64.checked_pow(places).and_then(NonZeroU64::new)).ok_or_else(out_of_range)?;
     let parts = parts.checked_mul(unit).ok_or_else(out_of_range)?;
     if parts % scale != 0 {
         return Err(out_of_range());
@@ -122,6 +137,7 @@ fn quantity(text: &str, units: Units, example: &'static str) -> Result<u64, Unit
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{format, string::ToString};
 
     #[test]
     fn values_are_read_exactly() {

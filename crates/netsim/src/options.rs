@@ -1,0 +1,186 @@
+//! A link's settings as the flags of a program (feature `cli`).
+
+use std::{format, ops::Range, str::FromStr, string::String, time::Duration, vec::Vec};
+
+use crate::{GilbertElliott, LinkConfig, Policer, Probability, units};
+
+/// The units, for `--help`.
+pub const UNITS: &str =
+    "Every setting of the link holds for each direction: --delay 40ms makes a round trip of 80 ms.
+Times end in ns, us, ms, s or min; rates in bit, kbit, mbit or gbit (per second); sizes in B, kB, \
+MB, KiB or MiB; shares in %.";
+
+/// What a link does, as flags; flatten it into a program's own. The defaults are those of
+/// [`LinkConfig::PERFECT`].
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "The link")]
+pub struct LinkOptions {
+    /// Share of packets lost, such as 5%
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
+    pub loss: Probability,
+    /// Packets lost in bursts: their mean length and the share of packets lost, such as 4@1%
+    #[arg(long, value_name = "N@SHARE", value_parser = burst)]
+    pub burst: Option<GilbertElliott>,
+    /// How long every packet takes, such as 40ms
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
+    pub delay: Duration,
+    /// How much the delay varies either way, without reordering
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = units::time)]
+    pub jitter: Duration,
+    /// Let packets overtake each other by the jitter
+    #[arg(long)]
+    pub disorder: bool,
+    /// Share of packets held back, so that later ones overtake
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
+    pub reorder: Probability,
+    /// For how long those are held back
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = units::time)]
+    pub reorder_delay: Duration,
+    /// Share of packets that arrive twice
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
+    pub duplicate: Probability,
+    /// Share of packets with a bit flipped
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0%",
+        allow_hyphen_values = true
+    )]
+    pub corrupt: Probability,
+    /// When everything is lost, counted from the start; may be given several times
+    #[arg(long, value_name = "FROM..TO", value_parser = units::times)]
+    pub blackout: Vec<Range<Duration>>,
+    /// Rate of the bottleneck, such as 100mbit [default: unlimited]
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    pub rate: Option<u64>,
+    /// How much may wait for the bottleneck, such as 250kB
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = units::size)]
+    pub queue: usize,
+    /// Drop what exceeds a rate, after a burst of that size, such as 100mbit@25kB
+    #[arg(long, value_name = "RATE@SIZE", value_parser = policer)]
+    pub policer: Option<Policer>,
+}
+
+impl LinkOptions {
+    /// The settings, which may still make no sense together: [`Link::new`](crate::Link::new) checks.
+    #[must_use]
+    pub fn config(&self) -> LinkConfig {
+        LinkConfig {
+            delay: self.delay,
+            jitter: self.jitter,
+            keep_order: !self.disorder,
+            loss: self.loss,
+            burst: self.burst,
+            reorder: self.reorder,
+            reorder_delay: self.reorder_delay,
+            duplicate: self.duplicate,
+            corrupt: self.corrupt,
+            rate: self.rate,
+            queue: self.queue,
+            policer: self.policer,
+            blackouts: self.blackout.clone(),
+        }
+    }
+}
+
+/// Reads `4@1%`.
+fn burst(text: &str) -> Result<GilbertElliott, String> {
+    let (length, share) = pair(text, "4@1%")?;
+    let length = u32::from_str(length).map_err(|_| format!("`{length}` is not a number"))?;
+    let share = Probability::from_str(share).map_err(|error| format!("{error}"))?;
+    GilbertElliott::from_means(length, share).map_err(|error| format!("{error}"))
+}
+
+/// Reads `100mbit@25kB`.
+fn policer(text: &str) -> Result<Policer, String> {
+    let (rate, burst) = pair(text, "100mbit@25kB")?;
+    Ok(Policer {
+        rate: units::rate(rate).map_err(|error| format!("{error}"))?,
+        burst: units::size(burst).map_err(|error| format!("{error}"))?,
+    })
+}
+
+fn pair<'a>(text: &'a str, example: &str) -> Result<(&'a str, &'a str), String> {
+    text.split_once('@')
+        .ok_or_else(|| format!("`{text}` is not two values, such as {example}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        link: LinkOptions,
+    }
+
+    fn parse(flags: &str) -> Result<LinkConfig, clap::Error> {
+        let words = std::iter::once("program").chain(flags.split_whitespace());
+        Program::try_parse_from(words).map(|program| program.link.config())
+    }
+
+    #[test]
+    fn without_flags_the_link_is_perfect() {
+        assert_eq!(parse("").expect("nothing is needed"), LinkConfig::PERFECT);
+    }
+
+    #[test]
+    fn every_flag_is_a_setting() {
+        let ms = Duration::from_millis;
+        let share = |text: &str| text.parse::<Probability>().expect("a share");
+        let flags = "--loss 1% --burst 4@2% --delay 25ms --jitter 10ms --disorder --reorder 3% \
+            --reorder-delay 5ms --duplicate 4% --corrupt 5% --blackout 1s..2s --blackout 4s..8s \
+            --rate 100mbit --queue 625kB --policer 50mbit@25kB";
+        let expected = LinkConfig {
+            delay: ms(25),
+            jitter: ms(10),
+            keep_order: false,
+            loss: share("1%"),
+            burst: Some(GilbertElliott::from_means(4, share("2%")).expect("a channel")),
+            reorder: share("3%"),
+            reorder_delay: ms(5),
+            duplicate: share("4%"),
+            corrupt: share("5%"),
+            rate: Some(100_000_000),
+            queue: 625_000,
+            policer: Some(Policer {
+                rate: 50_000_000,
+                burst: 25_000,
+            }),
+            blackouts: [ms(1_000)..ms(2_000), ms(4_000)..ms(8_000)].into(),
+        };
+        assert_eq!(parse(flags).expect("flags"), expected);
+    }
+
+    #[test]
+    fn an_error_names_the_value() {
+        for (flags, named) in [
+            ("--burst 4", "`4`"),
+            ("--burst x@1%", "`x`"),
+            ("--burst 0@1%", "0@1%"),
+            ("--policer 100mbit", "`100mbit`"),
+            ("--policer 100@25kB", "`100`"),
+            ("--loss -1%", "-1%"),
+        ] {
+            let error = format!("{}", parse(flags).expect_err(flags));
+            assert!(error.contains(named), "{flags}: {error}");
+        }
+    }
+}
