@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use conformance::pair::{Pair, clean, pattern};
+use conformance::pair::{Host, Pair, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Packet;
-use rudp_proto::{CloseReason, Config, Event, HandshakeStep, Step};
+use rudp_proto::{
+    CloseReason, Config, CongestionPhase, Event, HandshakeStep, Step, Trace, TracedPacket,
+};
 
 const TRACED: Config = Config {
     trace: true,
@@ -198,4 +200,66 @@ fn an_idle_connection_lives_on_pings() {
     assert!(pair.server.conn(server).is_established());
     let sent = pair.log.len() - before;
     assert!((118..=240).contains(&sent), "{sent} datagrams in 600 s");
+}
+
+#[test]
+fn traces_tell_of_every_packet_and_how_congestion_control_stood() {
+    let link = LinkConfig {
+        rate: Some(20_000_000),
+        loss: "1%".parse().unwrap(),
+        ..clean()
+    };
+    let (mut pair, client, server) = Pair::connected(TRACED, link);
+    pair.client.send_all(client, &pattern(1 << 20));
+    pair.run_for(s(10));
+
+    let (sent, received) = (packets(&pair.client, true), packets(&pair.server, false));
+    let stats = *pair.client.conn(client).stats();
+    let hellos = 2;
+    assert_eq!(sent.len() as u64, stats.packets_sent - hellos);
+    let in_order = |packets: &[TracedPacket]| packets.is_sorted_by_key(|packet| packet.number);
+    assert!(in_order(&sent) && in_order(&received));
+    assert!(received.iter().all(|packet| sent.contains(packet)));
+    let stats = *pair.server.conn(server).stats();
+    let bytes: usize = received.iter().map(|packet| packet.bytes).sum();
+    let counted = (stats.packets_received, stats.bytes_received);
+    assert_eq!((received.len() as u64, bytes as u64), counted);
+
+    let (mut last, mut phases) = (None, Vec::new());
+    let mut traces = pair.client.traces.iter().peekable();
+    while let Some(trace) = traces.next() {
+        match trace.step {
+            Step::CongestionPhase { old, new } => {
+                assert_eq!(old, phases.last().copied());
+                phases.push(new);
+                let told = traces.peek().map(|next| next.step);
+                assert!(matches!(told, Some(Step::Congestion(_))), "{told:?}");
+                last = None;
+            }
+            Step::Congestion(metrics) => {
+                let soon = last.is_some_and(|last| trace.at < last + ms(5));
+                assert!(!soon || metrics.bytes_in_flight == 0, "at {:?}", trace.at);
+                last = Some(trace.at);
+            }
+            _ => {}
+        }
+    }
+    use CongestionPhase::{Drain, ProbeDown, Startup};
+    assert_eq!(phases[..3], [Startup, Drain, ProbeDown]);
+    let steps = pair.client.traces.iter().rev().map(|trace| trace.step);
+    let mut in_flight = steps.filter_map(|step| match step {
+        Step::Congestion(metrics) => Some(metrics.bytes_in_flight),
+        _ => None,
+    });
+    assert_eq!(in_flight.next(), Some(0), "the last word");
+}
+
+/// The Data packets that traces tell of.
+fn packets(host: &Host, sent: bool) -> Vec<TracedPacket> {
+    let packet = |trace: &Trace| match trace.step {
+        Step::Sent(packet) if sent => Some(packet),
+        Step::Received(packet) if !sent => Some(packet),
+        _ => None,
+    };
+    host.traces.iter().filter_map(packet).collect()
 }

@@ -20,6 +20,8 @@ use core::time::Duration;
 
 use crate::Congestion;
 use crate::loss::{Acked, SentPacket};
+use crate::stats::add;
+use crate::trace::CongestionPhase;
 use crate::wire::MAX_DATAGRAM;
 use bbr::Bbr;
 use loss_based::LossBased;
@@ -85,6 +87,8 @@ pub(crate) struct Controller {
     pacer: Pacer,
     min_rtt: Option<Duration>,
     suspects: Suspects,
+    /// How many reductions were taken back (G7).
+    undone: u64,
     /// The latest sample, in bytes per second (G3).
     delivery_rate: Option<u64>,
     /// Packets with lower numbers were out when something was last held back.
@@ -105,6 +109,7 @@ impl Controller {
             pacer: Pacer::default(),
             min_rtt: None,
             suspects: Suspects::default(),
+            undone: 0,
             delivery_rate: None,
             used_until: 0,
         }
@@ -119,6 +124,18 @@ impl Controller {
             Algorithm::LossBased(it) => it.window(),
             Algorithm::Bbr(it) => it.window(),
         }
+    }
+
+    pub(crate) fn phase(&self) -> CongestionPhase {
+        match &self.algorithm {
+            Algorithm::LossBased(it) => it.phase(),
+            Algorithm::Bbr(it) => it.phase(),
+        }
+    }
+
+    /// How many reductions were taken back (G7).
+    pub(crate) fn undone(&self) -> u64 {
+        self.undone
     }
 
     /// Bytes per second; `None` before the first data was acknowledged.
@@ -215,10 +232,11 @@ impl Controller {
         };
         self.suspects.handle_lost(&acked.lost, begins);
         if self.suspects.handle_acked(&acked.packets) {
-            match &mut self.algorithm {
+            let undone = match &mut self.algorithm {
                 Algorithm::LossBased(it) => it.undo(), // (G7)
                 Algorithm::Bbr(it) => it.undo(),
-            }
+            };
+            add(&mut self.undone, u64::from(undone));
         }
         self.pacer.set_rate(rate);
         begins

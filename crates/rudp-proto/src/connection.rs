@@ -8,6 +8,7 @@ mod events;
 mod input;
 mod output;
 mod timeouts;
+mod tracing;
 
 use alloc::string::String;
 use core::fmt::{self, Display};
@@ -18,7 +19,6 @@ use rto::Estimator;
 
 use crate::ack::Acks;
 use crate::congestion::Controller;
-use crate::event::{Step, Trace};
 use crate::handshake::Handshake;
 use crate::loss::Flight;
 use crate::receiver::RecvStream;
@@ -26,6 +26,7 @@ use crate::sender::SendStream;
 use crate::wire::{MAX_VARINT, Params, ResetToken};
 use crate::{Config, Event, ReadError, Stats, WriteError};
 use events::Events;
+use tracing::Sampler;
 
 /// One connection of an [`Endpoint`](crate::Endpoint): an ordered byte stream in
 /// each direction.
@@ -71,6 +72,7 @@ pub struct Connection {
     /// since (K6).
     unreachable_at: Option<Duration>,
     events: Events,
+    sampler: Sampler,
     stats: Stats,
 }
 
@@ -164,6 +166,7 @@ impl Connection {
             last_sent: now,
             unreachable_at: None,
             events: Events::new(config.trace),
+            sampler: Sampler::default(),
             stats: Stats {
                 rto,
                 rto_min: rto,
@@ -306,36 +309,10 @@ impl Connection {
         self.events.poll()
     }
 
-    /// Traces a step, after what the timer told before it.
-    fn trace(&mut self, at: Duration, step: Step) {
-        self.trace_timer();
-        let estimator = *self.flight.timer().estimator();
-        let trace = Trace {
-            at,
-            step,
-            estimator,
-        };
-        self.events.trace(trace);
-    }
-
-    fn trace_timer(&mut self) {
-        if !self.events.tracing {
-            return;
-        }
-        let estimator = *self.flight.timer().estimator();
-        for (at, event) in self.flight.timer_events() {
-            let step = Step::Timer(event);
-            self.events.trace(Trace {
-                at,
-                step,
-                estimator,
-            });
-        }
-    }
-
-    /// Copies what other parts count into the counters, and traces what the timer told.
+    /// Copies what other parts count into the counters, and traces what they told.
     fn update_stats(&mut self) {
         self.trace_timer();
+        self.trace_congestion();
         let estimator = self.flight.timer().estimator();
         let rto = estimator.rto();
         self.stats.srtt = estimator.srtt();
@@ -346,6 +323,7 @@ impl Connection {
         self.stats.pacing_rate = self.congestion.pacing_rate();
         self.stats.delivery_rate = self.congestion.delivery_rate();
         self.stats.bytes_in_flight = self.flight.bytes();
+        self.stats.undone_reductions = self.congestion.undone();
     }
 }
 

@@ -2,7 +2,8 @@
 
 use alloc::string::String;
 use core::fmt;
-use core::time::Duration;
+
+use crate::trace::Trace;
 
 /// What happened on a connection, from [`Endpoint::poll_event`](crate::Endpoint::poll_event).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,56 +56,6 @@ pub enum Lost {
     TimedOut,
     /// The peer broke the protocol; the text names the rule.
     Violation(&'static str),
-}
-
-/// A step of the machinery, for timelines and plots.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
-    /// When: the `now` of the call that made it.
-    pub at: Duration,
-    /// What.
-    pub step: Step,
-    /// The estimator as that call left it.
-    pub estimator: rto::Estimator,
-}
-
-/// What can be traced.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Something happened to the retransmission timer (L2, L4).
-    Timer(rto::Event),
-    /// The timer expired, and what was lost with that will be sent again (L4).
-    Retransmit {
-        /// The RTO that ran out.
-        rto: Duration,
-        /// When what will be sent again was last sent.
-        last_sent_at: Duration,
-    },
-    /// Packets were lost by the evidence of later ones (L3).
-    FastRetransmit {
-        /// How many were declared lost at once.
-        packets: u32,
-    },
-    /// The handshake moved.
-    Handshake(HandshakeStep),
-    /// The host did not fetch its events in time, and so many before this one are gone (K9).
-    Missed {
-        /// How many.
-        traces: u64,
-    },
-}
-
-/// The steps of a handshake, as the client sees them (H1 to H7).
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum HandshakeStep {
-    /// The first Hello was sent, without a cookie.
-    Hello,
-    /// A Hello was sent again after an expiry.
-    HelloAgain,
-    /// The server's Challenge arrived and the Hello with its cookie was sent.
-    Cookie,
-    /// The server's SETTINGS arrived.
-    Settings,
 }
 
 impl fmt::Display for CloseReason {

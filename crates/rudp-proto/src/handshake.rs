@@ -9,7 +9,7 @@ use core::time::Duration;
 use rto::Sampler;
 
 use crate::Secrets;
-use crate::event::HandshakeStep;
+use crate::trace::HandshakeStep;
 use crate::wire::{Cookie, ResetToken};
 
 /// How long a cookie is good for (H5): twice the usual cap of the RTO, since a Hello that

@@ -36,14 +36,14 @@ mod ranges;
 mod receiver;
 mod sender;
 mod stats;
+mod trace;
 pub mod wire;
 
 pub use config::{Config, ConfigError, Congestion, Secrets};
 pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
 pub use endpoint::{Endpoint, Handle};
-pub use event::{
-    CloseReason, ConnectError, Event, HandshakeStep, Lost, ReadError, Step, Trace, WriteError,
-};
+pub use event::{CloseReason, ConnectError, Event, Lost, ReadError, WriteError};
 pub use handshake::COOKIE_LIFETIME;
 pub use stats::{EndpointStats, Stats};
+pub use trace::{CongestionMetrics, CongestionPhase, HandshakeStep, Step, Trace, TracedPacket};

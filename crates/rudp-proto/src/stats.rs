@@ -47,6 +47,8 @@ pub struct Stats {
     pub packets_lost: u64,
     /// Packets declared lost and acknowledged after all.
     pub spurious_losses: u64,
+    /// Reductions of congestion control taken back, since all they answered was late (G7).
+    pub undone_reductions: u64,
     /// The congestion window, in bytes.
     pub congestion_window: u64,
     /// How fast packets leave at most, in bytes per second (G4); `None` before data was

@@ -52,7 +52,10 @@ pub use clock::Clock;
 pub use connection::Connection;
 pub use endpoint::{ConnectError, Endpoint, EndpointOptions};
 pub use receiver::{ReceiveEvent, Receiver, Receiving};
-pub use rudp_proto::{CloseReason, EndpointStats, Handle, HandshakeStep, Lost, Stats, Step, Trace};
+pub use rudp_proto::{
+    CloseReason, CongestionMetrics, CongestionPhase, EndpointStats, Handle, HandshakeStep, Lost,
+    Stats, Step, Trace, TracedPacket,
+};
 pub use sender::{
     Attempt, Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
 };

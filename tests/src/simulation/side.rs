@@ -198,7 +198,7 @@ impl Side {
                     continue;
                 }
                 Step::Missed { traces } => panic!("{self}: {traces} traces are missed"),
-                Step::FastRetransmit { .. } | Step::Handshake(_) => continue,
+                _ => continue,
             };
             assert_eq!(trace.at, now, "{self}");
             let next_rto = trace.estimator.rto();

@@ -6,7 +6,7 @@ use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM};
-use rudp_proto::{Config, Congestion, Handle, Stats};
+use rudp_proto::{Config, Congestion, Handle, Stats, Step};
 
 use crate::{TRACED, ack};
 
@@ -239,6 +239,13 @@ fn rule_rudp_g7_a_reduction_that_answered_late_packets_is_undone_to_the_byte() {
         assert!(reduced < 10 * PACKET, "{congestion}: {reduced}");
         pair.inject(false, 62, vec![ack(first + 2..first + 3)]);
         assert_eq!(window(&mut pair, client), 10 * PACKET, "{congestion}");
+        assert_eq!(pair.client.conn(client).stats().undone_reductions, 1);
+        pair.settle();
+        let late = (pair.client.traces.iter()).filter_map(|trace| match trace.step {
+            Step::SpuriousLoss { packets, undone } => Some((packets, undone)),
+            _ => None,
+        });
+        assert_eq!(late.collect::<Vec<_>>(), [(2, false), (1, true)]);
     }
 }
 

@@ -323,5 +323,9 @@ fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
     pair.run_for(s(5));
     let after = (pings(&pair, true).len(), pings(&pair, false).len());
     assert_eq!(after, (probes, of_server), "it is over");
-    assert!(pair.client.conn(client).stats().path_probes >= 30);
+    let counted = pair.client.conn(client).stats().path_probes;
+    assert!(counted >= 30);
+    let steps = pair.client.traces.iter().map(|trace| trace.step);
+    let told = steps.filter(|step| *step == Step::PathProbe).count();
+    assert_eq!(told as u64, counted);
 }

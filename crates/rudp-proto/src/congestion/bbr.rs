@@ -8,6 +8,7 @@ use super::aggregation::Aggregation;
 use super::evidence::Round;
 use super::math::{bytes_in, mul_div, percent};
 use super::{Ack, INITIAL_WINDOW, PACKET};
+use crate::trace::CongestionPhase;
 
 /// So much must be out for a path whose receiver acknowledges every second packet.
 const MIN_PIPE: u64 = 4 * PACKET;
@@ -131,6 +132,18 @@ impl Bbr {
             cycle_rounds: 0,
             recovery_end: 0,
             seed: seed | 1,
+        }
+    }
+
+    pub(super) fn phase(&self) -> CongestionPhase {
+        match self.phase {
+            Phase::Startup => CongestionPhase::Startup,
+            Phase::Drain => CongestionPhase::Drain,
+            Phase::Down => CongestionPhase::ProbeDown,
+            Phase::Cruise => CongestionPhase::Cruise,
+            Phase::Refill => CongestionPhase::Refill,
+            Phase::Up => CongestionPhase::ProbeUp,
+            Phase::ProbeRtt(_) => CongestionPhase::ProbeRtt,
         }
     }
 
@@ -390,13 +403,15 @@ impl Bbr {
     }
 
     /// The last reduction was a mistake (G7).
-    pub(super) fn undo(&mut self) {
-        if let Some((bounds, filled)) = self.before.take() {
+    pub(super) fn undo(&mut self) -> bool {
+        let before = self.before.take();
+        if let Some((bounds, filled)) = before {
             self.bounds = bounds;
             if !filled {
                 (self.filled, self.phase) = (false, Phase::Startup);
                 self.growth = Growth::default();
             }
         }
+        before.is_some()
     }
 }

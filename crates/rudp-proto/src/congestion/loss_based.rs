@@ -8,6 +8,7 @@ use super::hystart::{HyStart, Pace};
 use super::math::{percent, rate_of};
 use super::prr::Prr;
 use super::{Ack, INITIAL_WINDOW, PACKET};
+use crate::trace::CongestionPhase;
 
 const MIN_THRESHOLD: u64 = 2 * PACKET;
 
@@ -63,6 +64,16 @@ impl LossBased {
 
     pub(super) fn window(&self) -> u64 {
         self.window
+    }
+
+    pub(super) fn phase(&self) -> CongestionPhase {
+        if self.recovery.is_some() {
+            CongestionPhase::Recovery
+        } else if self.window < self.threshold {
+            CongestionPhase::SlowStart
+        } else {
+            CongestionPhase::CongestionAvoidance
+        }
     }
 
     /// Twice what the window makes in a round trip while it doubles, else 5/4 of it (G4).
@@ -190,11 +201,13 @@ impl LossBased {
     }
 
     /// The last reduction was a mistake (G7).
-    pub(super) fn undo(&mut self) {
-        if let Some((window, threshold, growth)) = self.before.take() {
+    pub(super) fn undo(&mut self) -> bool {
+        let before = self.before.take();
+        if let Some((window, threshold, growth)) = before {
             (self.window, self.threshold, self.growth) = (window, threshold, growth);
             self.recovery = None;
         }
+        before.is_some()
     }
 }
 

@@ -7,11 +7,11 @@ use rto::{Outcome, Progress, Sample};
 use super::{Connection, Delivery, Phase};
 use crate::ack::Urgency;
 use crate::congestion::Surroundings;
-use crate::event::{HandshakeStep, Step};
 use crate::handshake::same;
 use crate::loss::{Acked, Content};
 use crate::receiver::Unacceptable;
 use crate::stats::add;
+use crate::trace::{HandshakeStep, Step, TracedPacket};
 use crate::wire::{Cookie, Frame, Params, ResetToken};
 use crate::{CloseReason, Lost};
 
@@ -75,6 +75,7 @@ impl Connection {
         }
         add(&mut self.stats.packets_received, 1);
         add(&mut self.stats.bytes_received, bytes as u64);
+        self.trace(now, Step::Received(TracedPacket { number, bytes }));
         self.last_received = now;
         self.unreachable_at = None;
         if self.acks.is_duplicate(number) {
@@ -187,6 +188,7 @@ impl Connection {
             next: self.flight.next_number(),
             srtt: self.flight.timer().estimator().srtt(),
         };
+        let undone_before = self.congestion.undone();
         self.retransmission_due |= self.congestion.handle_acked(now, &acked, around);
         if !acked.lost.is_empty() {
             let packets = acked.lost.len() as u64;
@@ -199,6 +201,13 @@ impl Connection {
             self.handle_content_lost(&packet.content);
         }
         add(&mut self.stats.spurious_losses, acked.late);
+        if acked.late > 0 {
+            let step = Step::SpuriousLoss {
+                packets: acked.late,
+                undone: self.congestion.undone() > undone_before,
+            };
+            self.trace(now, step);
+        }
         self.count_sample(acked.sample);
         self.events.writable |= !self.is_closing() && self.send.take_room();
         self.conclude_if_delivered();

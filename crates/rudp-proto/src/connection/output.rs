@@ -5,11 +5,11 @@ use core::time::Duration;
 
 use super::{Connection, Delivery, Phase};
 use crate::congestion::Admission;
-use crate::event::Step;
 use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
 use crate::sender::Chunk;
 use crate::stats::add;
+use crate::trace::{Step, TracedPacket};
 use crate::wire::{self, CHECKSUM_LEN, Frame, MAX_DATAGRAM, Packet, RESET_LEN};
 
 /// The most a STREAM frame needs beside its data: type, offset, length.
@@ -60,6 +60,11 @@ impl Connection {
         true
     }
 
+    fn trace_sent(&mut self, now: Duration, number: u64, datagram: &[u8]) {
+        let bytes = datagram.len();
+        self.trace(now, Step::Sent(TracedPacket { number, bytes }));
+    }
+
     fn poll_data(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
         let Some(remote) = self.remote else {
             return false;
@@ -76,24 +81,28 @@ impl Connection {
         if !eliciting && !ack_due && !probes_path {
             return false;
         }
-        wire::start_data(datagram, remote.id, self.flight.next_number());
+        let number = self.flight.next_number();
+        wire::start_data(datagram, remote.id, number);
         if let Some(ack) = self.acks.poll(now) {
             Frame::Ack(ack).encode(datagram);
             self.acks.handle_sent();
         }
         if !eliciting && !probes_path {
             wire::finish(datagram, 0);
+            self.trace_sent(now, number, datagram);
             self.flight.handle_sent(now, None);
             return true;
         }
         let content = if probes_path {
             Frame::Ping.encode(datagram); // (L13)
             add(&mut self.stats.path_probes, 1);
+            self.trace(now, Step::PathProbe);
             Content::default()
         } else {
             self.fill(datagram)
         };
         wire::finish(datagram, RESET_LEN.saturating_add(1)); // (W6)
+        self.trace_sent(now, number, datagram);
         let bytes = if probes_path {
             0
         } else {

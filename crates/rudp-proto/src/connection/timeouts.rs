@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
-use crate::event::Step;
 use crate::loss::Content;
 use crate::stats::add;
+use crate::trace::Step;
 use crate::{CloseReason, Lost};
 
 /// The rank of what an expiry need not repeat.

@@ -1,4 +1,22 @@
-//! `--trace FILE`: what the timers did, as lines of JSON.
+//! `--trace FILE`: what happened to the connections, as lines of JSON.
+//!
+//! The names are those of qlog 0.3 (draft-ietf-quic-qlog-quic-events) where it has one, as in
+//! [`rto::qlog`], whose header the file has: what reads traces of QUIC reads these. Later drafts put all
+//! of them under `quic:` and call `metrics_updated` `recovery_metrics_updated`.
+//!
+//! | name | data |
+//! |---|---|
+//! | those of [`rto::qlog`] | what the timer did; `metrics_updated` with `smoothed_rtt`, `rto` |
+//! | `recovery:metrics_updated` | `congestion_window`, `bytes_in_flight` in bytes, `pacing_rate`, `delivery_rate` in bits per second |
+//! | `recovery:congestion_state_updated` | `old`, `new`: the phase of congestion control |
+//! | `transport:packet_sent`, `transport:packet_received` | `header`, `raw`: number and length of a Data packet |
+//! | `rudp:retransmit` | `rto` that ran out, when the data was `last_sent` |
+//! | `rudp:fast_retransmit` | `packets` taken for lost, since later ones arrived |
+//! | `rudp:spurious_loss` | `packets` of these that arrived after all; `undone`: congestion control took its answer back |
+//! | `rudp:path_probe` | none: a silent path is asked |
+//! | `rudp:handshake` | `step` |
+//! | `rudp:missed` | how many `traces` are missing before this line |
+//! | `rudp:lost`, `rudp:accepted`, `grpc_backoff:attempt_ended` | what became of a connection or an attempt |
 
 use std::{
     fmt,
@@ -12,7 +30,10 @@ use std::{
 use anyhow::Context;
 use rto::qlog::{Header, Line, Millis, Text, VantagePoint};
 
-use rudp::{Attempt, HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step, Trace};
+use rudp::{
+    Attempt, CongestionMetrics, HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step,
+    Trace, TracedPacket,
+};
 
 /// A file of lines. Those of one `group_id` are in the order of time.
 ///
@@ -108,6 +129,7 @@ impl TraceFile {
 
     fn transport(&self, group: &str, trace: &Trace) {
         let (at, group_id) = (trace.at, Some(group));
+        let tell = |name, data: fmt::Arguments<'_>| self.event(at, group_id, name, data);
         match trace.step {
             Step::Timer(event) => self.write(Line {
                 group_id,
@@ -116,12 +138,32 @@ impl TraceFile {
             Step::Retransmit { rto, last_sent_at } => {
                 let (rto, last_sent) = (Millis(rto), Millis(last_sent_at));
                 let data = format_args!(r#"{{"rto":{rto},"last_sent":{last_sent}}}"#);
-                self.event(at, group_id, "rudp:retransmit", data);
+                tell("rudp:retransmit", data);
             }
             Step::FastRetransmit { packets } => {
-                let data = format_args!(r#"{{"packets":{packets}}}"#);
-                self.event(at, group_id, "rudp:fast_retransmit", data);
+                tell(
+                    "rudp:fast_retransmit",
+                    format_args!(r#"{{"packets":{packets}}}"#),
+                );
             }
+            Step::PathProbe => tell("rudp:path_probe", format_args!("{{}}")),
+            Step::SpuriousLoss { packets, undone } => {
+                let data = format_args!(r#"{{"packets":{packets},"undone":{undone}}}"#);
+                tell("rudp:spurious_loss", data);
+            }
+            Step::CongestionPhase { old, new } => {
+                let old = old.map_or(String::new(), |old| format!(r#""old":"{old}","#));
+                let data = format_args!(r#"{{{old}"new":"{new}"}}"#);
+                tell("recovery:congestion_state_updated", data);
+            }
+            Step::Congestion(metrics) => {
+                tell(
+                    "recovery:metrics_updated",
+                    format_args!("{}", congestion(metrics)),
+                );
+            }
+            Step::Sent(it) => tell("transport:packet_sent", format_args!("{}", packet(it))),
+            Step::Received(it) => tell("transport:packet_received", format_args!("{}", packet(it))),
             Step::Handshake(step) => {
                 let step = match step {
                     HandshakeStep::Hello => "hello",
@@ -129,12 +171,10 @@ impl TraceFile {
                     HandshakeStep::Cookie => "cookie",
                     HandshakeStep::Settings => "settings",
                 };
-                let data = format_args!(r#"{{"step":"{step}"}}"#);
-                self.event(at, group_id, "rudp:handshake", data);
+                tell("rudp:handshake", format_args!(r#"{{"step":"{step}"}}"#));
             }
             Step::Missed { traces } => {
-                let data = format_args!(r#"{{"traces":{traces}}}"#);
-                self.event(at, group_id, "rudp:missed", data);
+                tell("rudp:missed", format_args!(r#"{{"traces":{traces}}}"#));
             }
         }
     }
@@ -180,4 +220,36 @@ impl TraceFile {
         let failed = state.failed.take().map_or(Ok(()), Err);
         failed.with_context(|| format!("the trace {} is incomplete", self.path.display()))
     }
+}
+
+/// Rates are in bits per second, as qlog has them.
+fn congestion(metrics: CongestionMetrics) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        let (window, flight) = (metrics.window, metrics.bytes_in_flight);
+        write!(
+            f,
+            r#"{{"congestion_window":{window},"bytes_in_flight":{flight}"#
+        )?;
+        let rates = [
+            ("pacing_rate", metrics.pacing_rate),
+            ("delivery_rate", metrics.delivery_rate),
+        ];
+        for (name, rate) in rates {
+            if let Some(rate) = rate {
+                write!(f, r#","{name}":{}"#, rate.saturating_mul(8))?;
+            }
+        }
+        f.write_str("}")
+    })
+}
+
+/// A Data packet is what QUIC calls 1-RTT: nothing of it belongs to the handshake.
+fn packet(packet: TracedPacket) -> impl fmt::Display {
+    fmt::from_fn(move |f| {
+        let TracedPacket { number, bytes } = packet;
+        write!(
+            f,
+            r#"{{"header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{bytes}}}}}"#
+        )
+    })
 }

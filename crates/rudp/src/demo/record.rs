@@ -307,7 +307,7 @@ impl Record {
                 act.fast_retransmits += 1;
                 self.fast_retransmits.push(at);
             }
-            Step::Handshake(_) | Step::Missed { .. } => {}
+            _ => {}
         }
     }
 

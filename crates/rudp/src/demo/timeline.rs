@@ -150,7 +150,15 @@ impl Timeline {
                 self.next_pulse = at + PULSE;
                 text
             }
-            Step::Timer(_) | Step::Missed { .. } => return None, // an expiry is told by what it repeats
+            // An expiry is told by what it repeats; packets and windows are for the page.
+            Step::Timer(_)
+            | Step::PathProbe
+            | Step::SpuriousLoss { .. }
+            | Step::CongestionPhase { .. }
+            | Step::Congestion(_)
+            | Step::Sent(_)
+            | Step::Received(_)
+            | Step::Missed { .. } => return None,
             Step::Retransmit { rto, .. } => {
                 let expiry = record.expiries.last()?;
                 let silence = span(at.saturating_sub(expiry.last_sent_at));

@@ -65,6 +65,49 @@ fn check_groups(lines: &[Value]) {
     }
 }
 
+/// Every phase follows the one before it, every packet has the next number, and the window is known.
+fn check_congestion(lines: &[Value]) {
+    let (mut phase, mut next) = (None, 0);
+    for line in lines {
+        let data = &line["data"];
+        match line["name"].as_str() {
+            Some("recovery:congestion_state_updated") => {
+                assert_eq!(data.get("old"), phase, "{line}");
+                phase = data.get("new");
+            }
+            Some("transport:packet_sent") => {
+                assert_eq!(data["header"]["packet_number"], next, "{line}");
+                assert!(
+                    data["raw"]["length"]
+                        .as_u64()
+                        .is_some_and(|bytes| bytes > 12)
+                );
+                next += 1;
+            }
+            _ => {}
+        }
+    }
+    let numbers = |name: &str| {
+        let numbers = lines.iter().filter_map(|line| line["data"][name].as_u64());
+        numbers.collect::<Vec<_>>()
+    };
+    assert!(
+        numbers("congestion_window")
+            .iter()
+            .any(|&bytes| bytes > 12_000)
+    );
+    assert!(
+        numbers("bytes_in_flight").contains(&0),
+        "all was acknowledged"
+    );
+    let fastest = numbers("delivery_rate").into_iter().max().expect("a rate");
+    assert!(
+        fastest > 8_000_000,
+        "{fastest} bit/s over a link of 16 Mbit/s"
+    );
+    assert!(!numbers("pacing_rate").is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
     const LENGTH: usize = 4 << 20;
@@ -103,9 +146,12 @@ async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
         "rto:collapsed",
         "rudp:retransmit",
         "rudp:fast_retransmit",
+        "rudp:path_probe",
+        "recovery:congestion_state_updated",
     ] {
         assert!(count(&sent, name, None) > 0, "{name}");
     }
+    check_congestion(&sent);
     assert_eq!(count(&sent, "rudp:missed", None), 0);
     let group = format!("{}#0", file.display());
     let hello = sent.iter().find(|line| line["name"] == "rudp:handshake");
@@ -117,6 +163,12 @@ async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
 
     let received = lines(&receiving, "server");
     check_groups(&received);
+    let arrived = count(&received, "transport:packet_received", None);
+    let left = count(&sent, "transport:packet_sent", None);
+    assert!(
+        (LENGTH / 1_200..=left).contains(&arrived),
+        "{arrived} of {left}"
+    );
     assert!(count(&received, timer, Some("set")) > 0);
     let accepted = received.iter().find(|line| line["name"] == "rudp:accepted");
     assert_eq!(accepted.expect("a client")["data"]["connection"], "0");
