@@ -116,6 +116,7 @@ pub(crate) fn wire_encode() -> Run {
         let packet = full_packet(&data);
         let packet = black_box(&packet);
         each(times, &[(); INPUTS], |()| {
+            datagram.clear();
             packet.encode(&mut datagram);
             black_box(&datagram);
         });

@@ -179,8 +179,8 @@ impl Pair {
                 (&mut self.server, &mut self.down)
             };
             host.handle_events(self.now);
-            while let Some(to) = host.endpoint.poll_transmit(self.now, &mut datagram) {
-                assert_eq!(to, peer, "sent to a stranger");
+            while let Some(sent) = host.endpoint.poll_transmit(self.now, 1, &mut datagram) {
+                assert_eq!(sent.to, peer, "sent to a stranger");
                 self.log.push((self.now, from_client, datagram.clone()));
                 if (self.lets_pass)(self.now, from_client, &datagram) {
                     link.handle_packet(self.now, datagram.clone());
@@ -231,10 +231,10 @@ impl Pair {
         let now = self.now;
         if let Some(datagram) = self.up.poll_packet(now) {
             let server = &mut self.server.endpoint;
-            server.handle_datagram(now, client_addr(), &datagram);
+            server.handle_datagram(now, client_addr(), None, &datagram);
         } else if let Some(datagram) = self.down.poll_packet(now) {
             let client = &mut self.client.endpoint;
-            client.handle_datagram(now, server_addr(), &datagram);
+            client.handle_datagram(now, server_addr(), None, &datagram);
         } else {
             self.client.endpoint.handle_timeout(now);
             self.server.endpoint.handle_timeout(now);
@@ -312,7 +312,7 @@ impl Pair {
         };
         let now = self.now;
         let endpoint = &mut self.host_mut(!to_server).endpoint;
-        endpoint.handle_datagram(now, from, &encoded(packet));
+        endpoint.handle_datagram(now, from, None, &encoded(packet));
         self.settle();
     }
 }

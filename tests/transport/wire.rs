@@ -160,7 +160,7 @@ fn exercise(endpoint: &mut Endpoint) {
     let mut datagram = Vec::new();
     let mut now = NOW;
     for _ in 0..40 {
-        while endpoint.poll_transmit(now, &mut datagram).is_some() {
+        while endpoint.poll_transmit(now, 1, &mut datagram).is_some() {
             assert!(datagram.len() <= MAX_DATAGRAM);
         }
         while let Some((handle, _)) = endpoint.poll_event() {
@@ -232,10 +232,10 @@ proptest! {
         server.listen(listens);
         let mut answer = Vec::new();
         for sent in datagrams {
-            server.handle_datagram(NOW, client_addr(), &sent);
+            server.handle_datagram(NOW, client_addr(), None, &sent);
             let mut answered = 0;
-            while let Some(to) = server.poll_transmit(NOW, &mut answer) {
-                prop_assert_eq!(to, client_addr());
+            while let Some(sent) = server.poll_transmit(NOW, 1, &mut answer) {
+                prop_assert_eq!(sent.to, client_addr());
                 answered += answer.len();
             }
             prop_assert!(answered <= sent.len(), "{} for {}", answered, sent.len());
@@ -251,9 +251,9 @@ proptest! {
         let mut server = endpoint(Config::DEFAULT, 2);
         server.listen(true);
         let hello = |cookie| encoded(&Packet::Hello { client_id: id, params, cookie });
-        server.handle_datagram(NOW, client_addr(), &hello(None));
+        server.handle_datagram(NOW, client_addr(), None, &hello(None));
         let mut answer = Vec::new();
-        prop_assert!(server.poll_transmit(NOW, &mut answer).is_some());
+        prop_assert!(server.poll_transmit(NOW, 1, &mut answer).is_some());
         let Ok(Packet::Challenge { cookie, .. }) = Packet::decode(&answer) else {
             panic!("a Challenge");
         };
@@ -262,10 +262,10 @@ proptest! {
             0..8 => forged.issued_ms ^= 1 << (flip * 8 + usize::from(bit)),
             _ => forged.mac[flip - 8] ^= 1 << bit,
         }
-        server.handle_datagram(NOW, client_addr(), &hello(Some(forged)));
-        server.handle_datagram(NOW, server_addr(), &hello(Some(cookie)));
+        server.handle_datagram(NOW, client_addr(), None, &hello(Some(forged)));
+        server.handle_datagram(NOW, server_addr(), None, &hello(Some(cookie)));
         prop_assert_eq!(server.poll_event(), None);
-        server.handle_datagram(NOW, client_addr(), &hello(Some(cookie)));
+        server.handle_datagram(NOW, client_addr(), None, &hello(Some(cookie)));
         prop_assert!(matches!(server.poll_event(), Some((_, Event::Connected))));
     }
 }
@@ -298,13 +298,13 @@ proptest! {
                 });
                 let packet = Packet::Data { to: *to, number, frames: frames.collect() };
                 let bytes = encoded(&packet);
-                server.handle_datagram(NOW, client_addr(), &bytes);
-                client.handle_datagram(NOW, server_addr(), &bytes);
+                server.handle_datagram(NOW, client_addr(), None, &bytes);
+                client.handle_datagram(NOW, server_addr(), None, &bytes);
             }
         }
         for bytes in &mutations {
-            server.handle_datagram(NOW, client_addr(), bytes);
-            client.handle_datagram(NOW, server_addr(), bytes);
+            server.handle_datagram(NOW, client_addr(), None, bytes);
+            client.handle_datagram(NOW, server_addr(), None, bytes);
         }
         exercise(&mut client);
         exercise(&mut server);

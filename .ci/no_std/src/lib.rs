@@ -125,14 +125,16 @@ fn transports() -> bool {
         .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
         .into();
     let (now, mut datagram) = (Duration::ZERO, alloc::vec::Vec::new());
-    if client.connect(now, there).is_err() || client.poll_transmit(now, &mut datagram).is_none() {
+    if client.connect(now, there).is_err() || client.poll_transmit(now, 1, &mut datagram).is_none()
+    {
         return false;
     }
     link.handle_packet(now, datagram.clone());
     while let Some(datagram) = link.poll_packet(now) {
-        server.handle_datagram(now, here, &datagram);
+        server.handle_datagram(now, here, None, &datagram);
     }
-    server.poll_transmit(now, &mut datagram) == Some(here)
+    let answer = server.poll_transmit(now, 1, &mut datagram);
+    answer.is_some_and(|answer| answer.to == here)
 }
 
 #[cfg(feature = "alloc")]

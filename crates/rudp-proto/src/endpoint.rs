@@ -14,11 +14,14 @@ use rto::Estimator;
 use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
 use crate::stats::add;
-use crate::wire::{DecodeError, Packet};
-use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
+use crate::wire::{DecodeError, MAX_DATAGRAM, Packet};
+use crate::{Config, ConfigError, ConnectError, Connection, Ecn, EndpointStats, Event, Secrets};
 
 /// Connections that linger at most; more end early (K7).
 const MAX_LINGERING: usize = 1024;
+
+/// The size of datagrams in bytes from which on several leave together.
+const MIN_SEGMENT: usize = MAX_DATAGRAM / 10 * 9;
 
 /// Names a connection of an endpoint; never used again within it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +32,17 @@ impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// Datagrams of one connection, or one answer to a stranger, as a system call sends them.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// What the IP header is to say of congestion.
+    pub ecn: Option<Ecn>,
+    /// The length in bytes of each datagram in the buffer; the last may be shorter.
+    pub segment_size: usize,
 }
 
 /// Client and server at once: any number of connections over one socket, which
@@ -54,10 +68,10 @@ impl fmt::Display for Handle {
 /// client.connection_mut(handle).unwrap().write(b"hello")?;
 /// let mut datagram = Vec::new();
 /// loop {
-///     if client.poll_transmit(now, &mut datagram).is_some() {
-///         server.handle_datagram(now, a, &datagram);
-///     } else if server.poll_transmit(now, &mut datagram).is_some() {
-///         client.handle_datagram(now, b, &datagram);
+///     if client.poll_transmit(now, 1, &mut datagram).is_some() {
+///         server.handle_datagram(now, a, None, &datagram);
+///     } else if server.poll_transmit(now, 1, &mut datagram).is_some() {
+///         client.handle_datagram(now, b, None, &datagram);
 ///     } else {
 ///         break;
 ///     }
@@ -173,9 +187,17 @@ impl Endpoint {
         handle
     }
 
-    /// Takes a datagram that arrived from `from`. What cannot be decoded, or
-    /// belongs to no connection, is counted in [`stats`](Self::stats).
-    pub fn handle_datagram(&mut self, now: Duration, from: SocketAddr, datagram: &[u8]) {
+    /// Takes a datagram that arrived from `from`, with what its IP header says of congestion.
+    /// What cannot be decoded, or belongs to no connection, is counted in
+    /// [`stats`](Self::stats). Hand over all that arrived together before asking for what is to
+    /// be sent: one ACK answers it all.
+    pub fn handle_datagram(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        _ecn: Option<Ecn>,
+        datagram: &[u8],
+    ) {
         add(&mut self.stats.datagrams_received, 1);
         let packet = match Packet::decode(datagram) {
             Ok(packet) => packet,
@@ -258,13 +280,24 @@ impl Endpoint {
             .min()
     }
 
-    /// Clears `datagram`, fills it with the next one to send, and returns where
-    /// to. Connections take turns. Any other call may give it something to do.
+    /// Clears `out` and fills it with the next datagrams to send to one place: one, or at most
+    /// `max_segments` of the same size, of which the last may be shorter. Connections take turns.
+    /// Any other call may give it something to do.
     #[must_use]
-    pub fn poll_transmit(&mut self, now: Duration, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
-        if let Some(to) = self.answers.poll(datagram) {
+    pub fn poll_transmit(
+        &mut self,
+        now: Duration,
+        max_segments: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        out.clear();
+        if let Some(to) = self.answers.poll(out) {
             add(&mut self.stats.datagrams_sent, 1);
-            return Some(to);
+            return Some(Transmit {
+                to,
+                ecn: None,
+                segment_size: out.len(),
+            });
         }
         loop {
             let after = (Bound::Excluded(self.served), Bound::Unbounded);
@@ -272,11 +305,15 @@ impl Endpoint {
             let handle = *next.or_else(|| self.to_transmit.first())?;
             self.served = handle;
             if let Some(connection) = self.connections.get_mut(&handle)
-                && connection.poll_transmit(now, datagram)
+                && let Some(segment_size) = fill(connection, now, max_segments, out)
             {
-                let to = connection.peer_addr();
-                add(&mut self.stats.datagrams_sent, 1);
-                return Some(to);
+                let segments = out.len().div_ceil(segment_size) as u64;
+                add(&mut self.stats.datagrams_sent, segments);
+                return Some(Transmit {
+                    to: connection.peer_addr(),
+                    ecn: None,
+                    segment_size,
+                });
             }
             self.to_transmit.remove(&handle);
             self.eventful.insert(handle);
@@ -406,4 +443,27 @@ impl Endpoint {
         self.to_transmit.remove(&handle);
         self.eventful.remove(&handle);
     }
+}
+
+/// Appends a datagram of the connection, and more of the same size behind a long one.
+fn fill(
+    connection: &mut Connection,
+    now: Duration,
+    max_segments: usize,
+    out: &mut Vec<u8>,
+) -> Option<usize> {
+    if !connection.poll_transmit(now, MAX_DATAGRAM, out) {
+        return None;
+    }
+    let size = out.len();
+    let mut end = size;
+    for _ in 1..max_segments {
+        // A short one is shorter than what a next one may have to carry beside stream data.
+        let goes_on = size >= MIN_SEGMENT && out.len() == end;
+        if !goes_on || !connection.poll_transmit(now, size, out) {
+            break;
+        }
+        end = end.saturating_add(size);
+    }
+    Some(size)
 }

@@ -1,7 +1,7 @@
 //! A reliable transport over UDP as a plain state machine: sockets, time and chance stay outside.
 //!
 //! ```text
-//! handle_datagram, handle_unreachable ─▶            ─▶ poll_transmit: the next datagram
+//! handle_datagram, handle_unreachable ─▶            ─▶ poll_transmit: the next datagrams
 //! handle_timeout(now) ────────────────▶  Endpoint   ─▶ poll_timeout: when to call again
 //! connect, write, read, close ────────▶             ─▶ poll_event: what happened
 //! ```
@@ -28,6 +28,7 @@ mod ack;
 mod config;
 mod congestion;
 mod connection;
+mod ecn;
 mod endpoint;
 mod event;
 mod handshake;
@@ -42,7 +43,8 @@ pub mod wire;
 pub use config::{Config, ConfigError, Congestion, Secrets};
 pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
-pub use endpoint::{Endpoint, Handle};
+pub use ecn::Ecn;
+pub use endpoint::{Endpoint, Handle, Transmit};
 pub use event::{CloseReason, ConnectError, Event, Lost, ReadError, WriteError};
 pub use handshake::COOKIE_LIFETIME;
 pub use stats::{EndpointStats, Stats};

@@ -14,8 +14,8 @@ use bytes::{Buf, BufMut};
 
 pub use field::MAX_VARINT;
 use field::{put_varint, take_array, take_u8, take_u64, take_varint};
-pub(crate) use frame::put_stream_header;
 pub use frame::{Ack, Frame, MAX_ACK_RANGES, MAX_REASON};
+pub(crate) use frame::{put_stream_header, stream_header_len};
 
 /// The protocol version this crate speaks (W2).
 pub const VERSION: u8 = 1;
@@ -210,41 +210,42 @@ impl<'a> Packet<'a> {
         Ok(packet)
     }
 
-    /// Replaces the contents of `datagram` by this packet.
-    pub fn encode(&self, datagram: &mut Vec<u8>) {
+    /// Appends this packet.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
         match self {
             Self::Hello {
                 client_id,
                 params,
                 cookie,
             } => {
-                start(datagram, HELLO, *client_id);
-                put_params(datagram, params);
-                datagram.put_u8(cookie.is_some().into());
+                start(out, HELLO, *client_id);
+                put_params(out, params);
+                out.put_u8(cookie.is_some().into());
                 if let Some(cookie) = cookie {
-                    put_cookie(datagram, cookie);
+                    put_cookie(out, cookie);
                 }
-                return finish(datagram, HELLO_LEN); // (H3)
+                return finish(out, begin, HELLO_LEN); // (H3)
             }
             Self::Challenge { client_id, cookie } => {
-                start(datagram, CHALLENGE, *client_id);
-                put_cookie(datagram, cookie);
+                start(out, CHALLENGE, *client_id);
+                put_cookie(out, cookie);
             }
             Self::Data { to, number, frames } => {
-                start_data(datagram, *to, *number);
-                frames.iter().for_each(|frame| frame.encode(datagram));
+                start_data(out, *to, *number);
+                frames.iter().for_each(|frame| frame.encode(out));
             }
             Self::Reset { id, token } => {
-                start(datagram, RESET, *id);
-                datagram.put_slice(token);
+                start(out, RESET, *id);
+                out.put_slice(token);
             }
-            Self::Refuse { client_id } => start(datagram, REFUSE, *client_id),
+            Self::Refuse { client_id } => start(out, REFUSE, *client_id),
             Self::Unreachable { id, hello } => {
-                start(datagram, UNREACHABLE, *id);
-                datagram.put_u8(if *hello { HELLO } else { DATA });
+                start(out, UNREACHABLE, *id);
+                out.put_u8(if *hello { HELLO } else { DATA });
             }
         }
-        finish(datagram, 0);
+        finish(out, begin, 0);
     }
 }
 
@@ -263,23 +264,23 @@ pub fn unreachable_notice(datagram: &[u8]) -> Option<Vec<u8>> {
     Some(notice)
 }
 
-fn start(datagram: &mut Vec<u8>, kind: u8, id: u64) {
-    datagram.clear();
-    datagram.put_slice(&[VERSION, kind]);
-    datagram.put_u64(id);
+fn start(out: &mut Vec<u8>, kind: u8, id: u64) {
+    out.put_slice(&[VERSION, kind]);
+    out.put_u64(id);
 }
 
 /// Begins a Data packet; frames follow, then [`finish`].
-pub(crate) fn start_data(datagram: &mut Vec<u8>, to: u64, number: u64) {
-    start(datagram, DATA, to);
-    put_varint(datagram, number);
+pub(crate) fn start_data(out: &mut Vec<u8>, to: u64, number: u64) {
+    start(out, DATA, to);
+    put_varint(out, number);
 }
 
-/// Pads with zeros to `min_len`, checksum included, and appends the checksum.
-pub(crate) fn finish(datagram: &mut Vec<u8>, min_len: usize) {
-    let padded = min_len.saturating_sub(CHECKSUM_LEN).max(datagram.len());
-    datagram.resize(padded, 0);
-    datagram.put_u32(crc32fast::hash(datagram)); // (W3)
+/// Pads the datagram that starts at `begin` with zeros to `min_len`, checksum included, and
+/// appends the checksum.
+pub(crate) fn finish(out: &mut Vec<u8>, begin: usize, min_len: usize) {
+    let end = begin.saturating_add(min_len.saturating_sub(CHECKSUM_LEN));
+    out.resize(end.max(out.len()), 0);
+    out.put_u32(crc32fast::hash(out.get(begin..).unwrap_or(&[]))); // (W3)
 }
 
 fn decode_hello(client_id: u64, mut body: &[u8], len: usize) -> Result<Packet<'_>, DecodeError> {

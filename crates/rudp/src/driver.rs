@@ -113,7 +113,11 @@ impl Driver {
                 None => self.socket.try_recv_from(&mut datagram),
             };
             match received {
-                Ok((length, from)) => state.core.handle_datagram(now, from, &datagram[..length]),
+                Ok((length, from)) => {
+                    state
+                        .core
+                        .handle_datagram(now, from, None, &datagram[..length]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Left::Nothing,
                 Err(error) => self.handle_error(state, now, &error),
             }
@@ -124,8 +128,13 @@ impl Driver {
     fn transmit(&mut self, state: &mut State, now: Duration) -> Left {
         for _ in 0..BATCH {
             let waiting = self.outgoing.to.take();
-            let next =
-                waiting.or_else(|| state.core.poll_transmit(now, &mut self.outgoing.datagram));
+            let next = waiting.or_else(|| {
+                let datagram = &mut self.outgoing.datagram;
+                state
+                    .core
+                    .poll_transmit(now, 1, datagram)
+                    .map(|sent| sent.to)
+            });
             let Some(to) = next else { return Left::Nothing };
             let datagram = &self.outgoing.datagram;
             let sent = match self.peer {

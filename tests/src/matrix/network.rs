@@ -180,9 +180,13 @@ impl<A: Application> Network<A> {
         }
         let Flow { client, server, .. } = &mut self.flows[index];
         if up {
-            server.endpoint.handle_datagram(now, client.addr, datagram);
+            server
+                .endpoint
+                .handle_datagram(now, client.addr, None, datagram);
         } else {
-            client.endpoint.handle_datagram(now, server.addr, datagram);
+            client
+                .endpoint
+                .handle_datagram(now, server.addr, None, datagram);
         }
         self.settle(index);
     }
@@ -196,7 +200,7 @@ impl<A: Application> Network<A> {
             (&mut flow.server, &mut self.down),
         ] {
             let datagram = &mut self.datagram;
-            while host.endpoint.poll_transmit(self.now, datagram).is_some() {
+            while host.endpoint.poll_transmit(self.now, 1, datagram).is_some() {
                 let mut packet = Vec::with_capacity(HEADERS + datagram.len());
                 packet.resize(HEADERS, u8::try_from(index).expect("few flows"));
                 packet.extend_from_slice(datagram);

@@ -45,8 +45,8 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
     ] {
         let mut datagram = data(frames);
         let cause = datagram.len();
-        stranger.handle_datagram(s(0), client_addr(), &datagram);
-        let answer = stranger.poll_transmit(s(0), &mut datagram);
+        stranger.handle_datagram(s(0), client_addr(), None, &datagram);
+        let answer = stranger.poll_transmit(s(0), 1, &mut datagram);
         assert_eq!(answer.is_some(), answered, "{cause}");
         assert!(!answered || (cause > RESET_LEN && datagram.len() == RESET_LEN));
     }

@@ -55,7 +55,7 @@ fn rule_rudp_h2_connection_ids_hang_on_the_seed_and_never_repeat() {
         let mut datagram = Vec::new();
         let mut next = || {
             client.connect(s(0), server_addr()).unwrap();
-            client.poll_transmit(s(0), &mut datagram).unwrap();
+            client.poll_transmit(s(0), 1, &mut datagram).unwrap();
             match Packet::decode(&datagram) {
                 Ok(Packet::Hello { client_id, .. }) => client_id,
                 other => panic!("{other:?}"),
@@ -83,15 +83,13 @@ fn rule_rudp_h3_a_stranger_gets_no_more_than_it_sent_and_no_state() {
     let mut datagram = Vec::new();
     for _ in 0..100 {
         client.connect(s(0), server_addr()).unwrap();
-        client.poll_transmit(s(0), &mut datagram).unwrap();
+        client.poll_transmit(s(0), 1, &mut datagram).unwrap();
         assert_eq!(datagram.len(), HELLO_LEN);
-        server.handle_datagram(s(0), client_addr(), &datagram);
-        assert_eq!(
-            server.poll_transmit(s(0), &mut datagram),
-            Some(client_addr())
-        );
+        server.handle_datagram(s(0), client_addr(), None, &datagram);
+        let answer = server.poll_transmit(s(0), 1, &mut datagram);
+        assert_eq!(answer.map(|answer| answer.to), Some(client_addr()));
         assert!(datagram.len() < HELLO_LEN);
-        assert_eq!(server.poll_transmit(s(0), &mut datagram), None);
+        assert_eq!(server.poll_transmit(s(0), 1, &mut datagram), None);
     }
     assert_eq!((server.poll_timeout(), server.poll_event()), (None, None));
 }
@@ -101,8 +99,8 @@ fn challenged(config: Config) -> (Endpoint, Cookie) {
     let mut server = endpoint(config, 2);
     server.listen(true);
     let mut datagram = encoded(&hello(5, None));
-    server.handle_datagram(s(0), client_addr(), &datagram);
-    assert!(server.poll_transmit(s(0), &mut datagram).is_some());
+    server.handle_datagram(s(0), client_addr(), None, &datagram);
+    assert!(server.poll_transmit(s(0), 1, &mut datagram).is_some());
     match Packet::decode(&datagram) {
         Ok(Packet::Challenge {
             client_id: 5,
@@ -159,7 +157,7 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
         ("for another id", s(0), client_addr(), 6, false),
     ] {
         let (mut server, cookie) = challenged(Config::DEFAULT);
-        server.handle_datagram(at, from, &encoded(&hello(id, Some(cookie))));
+        server.handle_datagram(at, from, None, &encoded(&hello(id, Some(cookie))));
         let connected = matches!(server.poll_event(), Some((_, Event::Connected)));
         assert_eq!(
             (connected, server.stats().bad_cookies),
@@ -174,7 +172,7 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
     };
     let mut restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
     restarted.listen(true);
-    restarted.handle_datagram(s(0), client_addr(), &encoded(&hello(5, Some(cookie))));
+    restarted.handle_datagram(s(0), client_addr(), None, &encoded(&hello(5, Some(cookie))));
     assert_eq!(restarted.poll_event(), None);
 }
 
@@ -186,9 +184,9 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
     let mut settings = Vec::new();
     let mut now = s(0);
     while now < s(20) {
-        server.handle_datagram(now, client_addr(), &encoded(&hello(5, Some(cookie))));
+        server.handle_datagram(now, client_addr(), None, &encoded(&hello(5, Some(cookie))));
         server.handle_timeout(now);
-        while server.poll_transmit(now, &mut datagram).is_some() {
+        while server.poll_transmit(now, 1, &mut datagram).is_some() {
             assert!(has(&datagram, |frame| matches!(
                 frame,
                 Frame::Settings { .. }
@@ -210,10 +208,10 @@ fn rule_rudp_h6_a_cookie_makes_one_connection() {
     let mut connections = 0;
     for second in 0..COOKIE_LIFETIME.as_secs() {
         let now = s(second);
-        server.handle_datagram(now, client_addr(), &replay);
+        server.handle_datagram(now, client_addr(), None, &replay);
         server.handle_timeout(now);
         let mut datagram = Vec::new();
-        while server.poll_transmit(now, &mut datagram).is_some() {}
+        while server.poll_transmit(now, 1, &mut datagram).is_some() {}
         while let Some((handle, event)) = server.poll_event() {
             if event == Event::Connected {
                 connections += 1;
@@ -240,8 +238,8 @@ fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
     let mut cookies = Vec::new();
     for id in 0..COUNT {
         let now = ms(id);
-        server.handle_datagram(now, client_addr(), &encoded(&hello(id, None)));
-        assert!(server.poll_transmit(now, &mut datagram).is_some());
+        server.handle_datagram(now, client_addr(), None, &encoded(&hello(id, None)));
+        assert!(server.poll_transmit(now, 1, &mut datagram).is_some());
         match Packet::decode(&datagram) {
             Ok(Packet::Challenge { cookie, .. }) => cookies.push(cookie),
             other => panic!("{other:?}"),
@@ -250,14 +248,14 @@ fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
     let now = ms(COUNT);
     let mut accepted = |id: u64, cookie: Cookie| {
         let replay = encoded(&hello(id, Some(cookie)));
-        server.handle_datagram(now, client_addr(), &replay);
+        server.handle_datagram(now, client_addr(), None, &replay);
         let connected = server.poll_event();
         if let Some((handle, _)) = connected {
             let connection = server.connection_mut(handle);
             connection.expect("it lives").abort(1, "");
             assert!(server.poll_event().is_some(), "it ended");
         }
-        while server.poll_transmit(now, &mut datagram).is_some() {}
+        while server.poll_transmit(now, 1, &mut datagram).is_some() {}
         connected.is_some()
     };
     let (last, others) = cookies.split_last().unwrap();
@@ -382,7 +380,7 @@ fn rule_rudp_h10_a_known_id_from_elsewhere_gets_no_answer() {
     let elsewhere = "10.0.0.3:1000".parse().unwrap();
     pair.server
         .endpoint
-        .handle_datagram(pair.now, elsewhere, &datagram);
+        .handle_datagram(pair.now, elsewhere, None, &datagram);
     let sent = pair.log.len();
     pair.settle();
     assert_eq!(

@@ -106,12 +106,12 @@ fn rule_rudp_k2_an_idle_timeout_is_one_second_or_more() {
             params,
             cookie: None,
         };
-        server.handle_datagram(s(0), client_addr(), &encoded(&hello));
+        server.handle_datagram(s(0), client_addr(), None, &encoded(&hello));
         let settings = Frame::Settings {
             connection_id: 6,
             params,
         };
-        server.handle_datagram(s(0), client_addr(), &data(vec![settings]));
+        server.handle_datagram(s(0), client_addr(), None, &data(vec![settings]));
         let malformed = if good { 0 } else { 2 };
         assert_eq!(server.stats().malformed, malformed, "{idle_ms} ms");
     }
@@ -127,12 +127,12 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
     assert_eq!(unreachable_notice(&notice), None);
     pair.client
         .endpoint
-        .handle_datagram(ms(5), "10.0.0.9:1".parse().unwrap(), &notice);
+        .handle_datagram(ms(5), "10.0.0.9:1".parse().unwrap(), None, &notice);
     pair.settle();
     assert!(pair.client.closed().is_empty(), "a notice from elsewhere");
     pair.client
         .endpoint
-        .handle_datagram(ms(5), server_addr(), &notice);
+        .handle_datagram(ms(5), server_addr(), None, &notice);
     pair.settle();
     let refused = &CloseReason::Lost(Lost::Refused);
     assert_eq!(pair.client.closed(), [refused]);
@@ -153,7 +153,7 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
         pair.settle();
         pair.client
             .endpoint
-            .handle_datagram(pair.now, server_addr(), &notice);
+            .handle_datagram(pair.now, server_addr(), None, &notice);
         pair.run_for(ms(999));
         assert!(pair.client.conn(client).is_established());
         pair.run_for(ms(1));
@@ -238,10 +238,10 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
     let mut server = endpoint(Config::DEFAULT, 2);
     server.listen(true);
     for id in 0..1_000 {
-        server.handle_datagram(s(0), client_addr(), &encoded(&hello(id, None)));
+        server.handle_datagram(s(0), client_addr(), None, &encoded(&hello(id, None)));
     }
     let mut datagram = Vec::new();
-    let answers = std::iter::from_fn(|| server.poll_transmit(s(0), &mut datagram)).count();
+    let answers = std::iter::from_fn(|| server.poll_transmit(s(0), 1, &mut datagram)).count();
     assert_eq!((answers, server.stats().answers_dropped), (256, 744));
 
     // Events: one Readable for many packets.
@@ -256,7 +256,7 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
         });
         pair.server
             .endpoint
-            .handle_datagram(pair.now, client_addr(), &datagram);
+            .handle_datagram(pair.now, client_addr(), None, &datagram);
     }
     assert_eq!(
         pair.server.endpoint.poll_event().map(|(_, event)| event),
@@ -285,7 +285,7 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
     let mut now = s(0);
     while now < s(3_600) {
         client.handle_timeout(now);
-        while client.poll_transmit(now, &mut datagram).is_some() {}
+        while client.poll_transmit(now, 1, &mut datagram).is_some() {}
         now = client.poll_timeout().expect("it keeps trying");
     }
     let mut traces = Vec::new();

@@ -55,7 +55,7 @@ fn rule_rudp_w3_a_wrong_checksum_is_dropped_and_counted() {
     let before = pair.client.endpoint.stats().corrupted;
     pair.client
         .endpoint
-        .handle_datagram(pair.now, server_addr(), &datagram);
+        .handle_datagram(pair.now, server_addr(), None, &datagram);
     assert_eq!(pair.client.endpoint.stats().corrupted, before + 1);
 }
 
@@ -73,7 +73,7 @@ fn rule_rudp_w4_a_datagram_is_taken_whole_or_not_at_all() {
     let sent = pair.log.len();
     pair.server
         .endpoint
-        .handle_datagram(pair.now, client_addr(), &sealed(with_tail));
+        .handle_datagram(pair.now, client_addr(), None, &sealed(with_tail));
     pair.run_for(s(1));
     assert_eq!(pair.server.endpoint.stats().malformed, 1);
     assert_eq!(
@@ -82,7 +82,7 @@ fn rule_rudp_w4_a_datagram_is_taken_whole_or_not_at_all() {
     );
     pair.server
         .endpoint
-        .handle_datagram(pair.now, client_addr(), &good);
+        .handle_datagram(pair.now, client_addr(), None, &good);
     pair.settle();
     assert_eq!(pair.server.bytes(server), b"hello");
 }

@@ -12,33 +12,31 @@ use crate::stats::add;
 use crate::trace::{Step, TracedPacket};
 use crate::wire::{self, CHECKSUM_LEN, Frame, MAX_DATAGRAM, Packet, RESET_LEN};
 
-/// The most a STREAM frame needs beside its data: type, offset, length.
-const STREAM_OVERHEAD: usize = 1 + 8 + 2;
 /// More than a packet needs beside its stream data, to ask the window.
 const PACKET_OVERHEAD: u64 = 64;
 
 impl Connection {
-    /// Clears and fills `datagram` with what is to be sent now; answers whether
-    /// there is anything.
-    pub(crate) fn poll_transmit(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
+    /// Appends the next datagram to be sent, of at most `room` bytes; answers whether there is
+    /// one. Without stream data, only one of 1,200 bytes is sure to have room for all that waits.
+    pub(crate) fn poll_transmit(&mut self, now: Duration, room: usize, out: &mut Vec<u8>) -> bool {
         self.now = now;
         self.conclude_if_delivered();
+        let begin = out.len();
         let sent = match self.phase {
-            Phase::Connecting => self.poll_hello(now, datagram),
-            Phase::Open | Phase::Lingering { .. } => self.poll_data(now, datagram),
+            Phase::Connecting => self.poll_hello(now, out),
+            Phase::Open | Phase::Lingering { .. } => self.poll_data(now, room, out),
             Phase::Dead => false,
         };
         if sent {
             self.last_sent = now;
             add(&mut self.stats.packets_sent, 1);
-            let bytes = datagram.len() as u64;
-            add(&mut self.stats.bytes_sent, bytes);
+            add(&mut self.stats.bytes_sent, written(out, begin));
             self.update_stats();
         }
         sent
     }
 
-    fn poll_hello(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
+    fn poll_hello(&mut self, now: Duration, out: &mut Vec<u8>) -> bool {
         if !core::mem::take(&mut self.hello_due) {
             return false;
         }
@@ -49,7 +47,7 @@ impl Connection {
             params,
             cookie,
         }
-        .encode(datagram);
+        .encode(out);
         let step = self.handshake.handle_sent(now);
         self.trace(now, Step::Handshake(step));
         let timer = self.flight.timer_mut();
@@ -60,12 +58,12 @@ impl Connection {
         true
     }
 
-    fn trace_sent(&mut self, now: Duration, number: u64, datagram: &[u8]) {
-        let bytes = datagram.len();
+    fn trace_sent(&mut self, now: Duration, number: u64, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         self.trace(now, Step::Sent(TracedPacket { number, bytes }));
     }
 
-    fn poll_data(&mut self, now: Duration, datagram: &mut Vec<u8>) -> bool {
+    fn poll_data(&mut self, now: Duration, room: usize, out: &mut Vec<u8>) -> bool {
         let Some(remote) = self.remote else {
             return false;
         };
@@ -82,32 +80,29 @@ impl Connection {
             return false;
         }
         let number = self.flight.next_number();
-        wire::start_data(datagram, remote.id, number);
+        let begin = out.len();
+        wire::start_data(out, remote.id, number);
         if let Some(ack) = self.acks.poll(now) {
-            Frame::Ack(ack).encode(datagram);
+            Frame::Ack(ack).encode(out);
             self.acks.handle_sent();
         }
         if !eliciting && !probes_path {
-            wire::finish(datagram, 0);
-            self.trace_sent(now, number, datagram);
+            wire::finish(out, begin, 0);
+            self.trace_sent(now, number, written(out, begin));
             self.flight.handle_sent(now, None);
             return true;
         }
         let content = if probes_path {
-            Frame::Ping.encode(datagram); // (L13)
+            Frame::Ping.encode(out); // (L13)
             add(&mut self.stats.path_probes, 1);
             self.trace(now, Step::PathProbe);
             Content::default()
         } else {
-            self.fill(datagram)
+            self.fill(begin.saturating_add(room), out)
         };
-        wire::finish(datagram, RESET_LEN.saturating_add(1)); // (W6)
-        self.trace_sent(now, number, datagram);
-        let bytes = if probes_path {
-            0
-        } else {
-            datagram.len() as u64
-        };
+        wire::finish(out, begin, RESET_LEN.saturating_add(1)); // (W6)
+        self.trace_sent(now, number, written(out, begin));
+        let bytes = if probes_path { 0 } else { written(out, begin) };
         let in_flight = self.flight.bytes();
         let packet = SentPacket {
             sent_at: now,
@@ -160,8 +155,8 @@ impl Connection {
         }
     }
 
-    /// Appends every frame that is due, and stream data up to the brim.
-    fn fill(&mut self, datagram: &mut Vec<u8>) -> Content {
+    /// Appends every frame that is due, and stream data up to `brim` bytes, checksum included.
+    fn fill(&mut self, brim: usize, out: &mut Vec<u8>) -> Content {
         let mut content = Content::default();
         if self.settings == Delivery::Due {
             let (connection_id, params) = (self.local_id, self.params);
@@ -169,12 +164,12 @@ impl Connection {
                 connection_id,
                 params,
             }
-            .encode(datagram);
+            .encode(out);
             self.settings = Delivery::InFlight;
             content.settings = true;
         }
         if let Some(limit) = self.recv.poll_limit() {
-            Frame::MaxData(limit).encode(datagram);
+            Frame::MaxData(limit).encode(out);
             self.recv.handle_limit_sent(limit);
             content.max_data = Some(limit);
         }
@@ -187,30 +182,39 @@ impl Connection {
                 reason: &close.reason,
                 abort,
             }
-            .encode(datagram);
+            .encode(out);
             self.closing.delivery = Delivery::InFlight;
             content.close = true;
         }
-        content.stream = self.fill_stream(datagram);
-        // A PING that is due, or an expiry that has nothing else to repeat.
-        if core::mem::take(&mut self.ping_due) || content == Content::default() {
-            Frame::Ping.encode(datagram);
+        let pings = core::mem::take(&mut self.ping_due);
+        if pings {
+            Frame::Ping.encode(out);
+        }
+        content.stream = self.fill_stream(brim, out);
+        if !pings && content == Content::default() {
+            Frame::Ping.encode(out); // an expiry that has nothing else to repeat
         }
         content
     }
 
-    fn fill_stream(&mut self, datagram: &mut Vec<u8>) -> Option<Chunk> {
-        let used = datagram
+    fn fill_stream(&mut self, brim: usize, out: &mut Vec<u8>) -> Option<Chunk> {
+        let longest = self.send.next_chunk(MAX_DATAGRAM as u64)?;
+        let used = out
             .len()
-            .saturating_add(STREAM_OVERHEAD)
+            .saturating_add(wire::stream_header_len(longest.range.start))
             .saturating_add(CHECKSUM_LEN);
-        let room = MAX_DATAGRAM.saturating_sub(1).saturating_sub(used) as u64; // 1 for a PING
+        let room = brim.saturating_sub(used) as u64;
         let chunk = self.send.next_chunk(room).filter(|_| !self.is_over())?;
         let len = length(&chunk.range);
-        wire::put_stream_header(datagram, chunk.range.start, len, chunk.fin);
-        self.send.copy(&chunk.range, datagram);
+        wire::put_stream_header(out, chunk.range.start, len, chunk.fin);
+        self.send.copy(&chunk.range, out);
         add(&mut self.stats.stream_bytes_sent, len);
         self.send.handle_sent(&chunk);
         Some(chunk)
     }
+}
+
+/// The bytes from `begin` on.
+fn written(out: &[u8], begin: usize) -> u64 {
+    out.len().saturating_sub(begin) as u64
 }

@@ -20,9 +20,9 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn poll(&mut self, datagram: &mut Vec<u8>) -> Option<SocketAddr> {
+    pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> Option<SocketAddr> {
         let (to, packet) = self.waiting.pop_front()?;
-        packet.encode(datagram);
+        packet.encode(out);
         Some(to)
     }
 }

@@ -6,7 +6,9 @@ use core::time::Duration;
 
 use bytes::{Buf, BufMut};
 
-use super::field::{MAX_VARINT, put_varint, take_bytes, take_u8, take_u64, take_varint};
+use super::field::{
+    MAX_VARINT, put_varint, take_bytes, take_u8, take_u64, take_varint, varint_len,
+};
 use super::{DecodeError, Params, put_params, take_params};
 use crate::ranges::length;
 
@@ -111,6 +113,11 @@ impl Frame<'_> {
             }
         }
     }
+}
+
+/// The most that a STREAM frame at this offset needs beside its data.
+pub(crate) fn stream_header_len(offset: u64) -> usize {
+    varint_len(offset).saturating_add(1 + 2)
 }
 
 /// Appends a STREAM frame up to its data, of which `len` bytes must follow.
