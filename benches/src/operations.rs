@@ -94,7 +94,7 @@ pub(crate) fn grpc_step() -> Run {
 fn full_packet(data: &[u8]) -> Packet<'_> {
     let ack = Ack {
         delay: Duration::from_micros(250),
-        ranges: vec![90..120, 40..80],
+        ranges: [90..120, 40..80].into_iter().collect(),
     };
     let stream = Frame::Stream {
         offset: 1 << 20,

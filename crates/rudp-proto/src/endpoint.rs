@@ -1,5 +1,6 @@
 //! All connections of one socket, and the answers to strangers.
 
+mod deadlines;
 mod strangers;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use rto::Estimator;
 use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
 use crate::stats::add;
-use crate::wire::{DecodeError, MAX_DATAGRAM, Packet};
+use crate::wire::{Datagram, DecodeError, MAX_DATAGRAM};
 use crate::{Config, ConfigError, ConnectError, Connection, Ecn, EndpointStats, Event, Secrets};
 
 /// Connections that linger at most; more end early (K7).
@@ -100,6 +101,8 @@ pub struct Endpoint {
     /// Connections whose `Closed` event the host has fetched: their handles are
     /// dead (K7).
     closed: BTreeSet<Handle>,
+    /// Of those connections that are not in `to_transmit`.
+    deadlines: deadlines::Deadlines,
     /// Connections that may have something to send, and the one served last.
     to_transmit: BTreeSet<Handle>,
     served: Handle,
@@ -126,6 +129,7 @@ impl Endpoint {
             by_local: BTreeMap::new(),
             by_remote: BTreeMap::new(),
             closed: BTreeSet::new(),
+            deadlines: deadlines::Deadlines::default(),
             to_transmit: BTreeSet::new(),
             served: Handle(0),
             eventful: BTreeSet::new(),
@@ -199,48 +203,48 @@ impl Endpoint {
         datagram: &[u8],
     ) {
         add(&mut self.stats.datagrams_received, 1);
-        let packet = match Packet::decode(datagram) {
+        let packet = match Datagram::decode_in_place(datagram) {
             Ok(packet) => packet,
             Err(DecodeError::Checksum) => return add(&mut self.stats.corrupted, 1),
             Err(_) => return add(&mut self.stats.malformed, 1),
         };
         let len = datagram.len();
         match packet {
-            Packet::Hello {
+            Datagram::Hello {
                 client_id,
                 params,
                 cookie,
             } => {
                 self.handle_hello(now, from, client_id, params, cookie);
             }
-            Packet::Data { to, number, frames } => {
+            Datagram::Data { to, number, frames } => {
                 if let Some(handle) = self.local(from, to) {
                     self.update(handle, |connection| {
-                        connection.handle_data(now, len, number, &frames);
+                        connection.handle_data(now, len, number, frames);
                     });
                 } else {
                     self.handle_unknown(from, to, len);
                 }
             }
-            Packet::Challenge { client_id, cookie } => {
+            Datagram::Challenge { client_id, cookie } => {
                 let handle = self.local(from, client_id);
                 self.update_known(handle, |connection| {
                     connection.handle_challenge(now, cookie)
                 });
             }
-            Packet::Refuse { client_id } => {
+            Datagram::Refuse { client_id } => {
                 let handle = self.local(from, client_id);
                 self.update_known(handle, |connection| connection.handle_refusal(now));
             }
-            Packet::Reset { id, token } => {
+            Datagram::Reset { id, token } => {
                 let handle = self.by_remote.get(&(from, id)).copied();
                 self.update_known(handle, |connection| connection.handle_reset(now, &token));
             }
-            Packet::Unreachable { id, hello: true } => {
+            Datagram::Unreachable { id, hello: true } => {
                 let handle = self.local(from, id);
                 self.update_known(handle, |connection| connection.handle_unreachable(now));
             }
-            Packet::Unreachable { id, hello: false } => {
+            Datagram::Unreachable { id, hello: false } => {
                 let handle = self.by_remote.get(&(from, id)).copied();
                 self.update_known(handle, |connection| connection.handle_unreachable(now));
             }
@@ -260,12 +264,17 @@ impl Endpoint {
 
     /// Does everything that is due at `now`; harmless when nothing is.
     pub fn handle_timeout(&mut self, now: Duration) {
-        let due = |(handle, connection): (&Handle, &Connection)| {
-            let deadline = connection.poll_timeout()?;
-            (deadline <= now).then_some(*handle)
-        };
-        let handles: Vec<Handle> = self.connections.iter().filter_map(due).collect();
-        for handle in handles {
+        let mut after = Bound::Unbounded;
+        while let Some(&handle) = self.to_transmit.range((after, Bound::Unbounded)).next() {
+            after = Bound::Excluded(handle);
+            if self
+                .deadline(handle)
+                .is_some_and(|deadline| deadline <= now)
+            {
+                self.update(handle, |connection| connection.handle_timeout(now));
+            }
+        }
+        while let Some(handle) = self.deadlines.pop_due(now) {
             self.update(handle, |connection| connection.handle_timeout(now));
         }
     }
@@ -274,10 +283,13 @@ impl Endpoint {
     /// `None` asks for no call. Any other call may change it.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.connections
-            .values()
-            .filter_map(Connection::poll_timeout)
-            .min()
+        let touched = self.to_transmit.iter();
+        let touched = touched.filter_map(|handle| self.deadline(*handle));
+        touched.chain(self.deadlines.next()).min()
+    }
+
+    fn deadline(&self, handle: Handle) -> Option<Duration> {
+        self.connections.get(&handle)?.poll_timeout()
     }
 
     /// Clears `out` and fills it with the next datagrams to send to one place: one, or at most
@@ -316,6 +328,7 @@ impl Endpoint {
                 });
             }
             self.to_transmit.remove(&handle);
+            self.deadlines.set(handle, self.deadline(handle));
             self.eventful.insert(handle);
             self.bury(handle);
         }
@@ -391,8 +404,9 @@ impl Endpoint {
         let Some(connection) = self.connections.get_mut(&handle) else {
             return;
         };
+        let known = connection.remote_id();
         change(connection);
-        if let Some(id) = connection.remote_id() {
+        if let Some(id) = connection.remote_id().filter(|_| known.is_none()) {
             self.by_remote
                 .entry((connection.peer_addr(), id))
                 .or_insert(handle);
@@ -427,8 +441,10 @@ impl Endpoint {
 
     /// Forgets a connection that is dead and whose end the host has heard.
     fn bury(&mut self, handle: Handle) {
-        let dead = self.connections.get(&handle).filter(|c| c.is_dead());
-        let Some(connection) = dead.filter(|_| self.closed.contains(&handle)) else {
+        if !self.closed.contains(&handle) {
+            return;
+        }
+        let Some(connection) = self.connections.get(&handle).filter(|it| it.is_dead()) else {
             return;
         };
         self.by_local.remove(&connection.local_id());
@@ -440,6 +456,7 @@ impl Endpoint {
         }
         self.connections.remove(&handle);
         self.closed.remove(&handle);
+        self.deadlines.set(handle, None);
         self.to_transmit.remove(&handle);
         self.eventful.remove(&handle);
     }

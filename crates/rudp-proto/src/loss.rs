@@ -16,6 +16,7 @@ use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sampl
 use crate::Config;
 use crate::congestion::Snapshot;
 use crate::sender::Chunk;
+use crate::wire::AckRanges;
 use reordering::Reordering;
 use silence::Silence;
 
@@ -184,14 +185,14 @@ impl Flight {
     pub(crate) fn handle_ack(
         &mut self,
         now: Duration,
-        ranges: &[Range<u64>],
+        ranges: &AckRanges<'_>,
     ) -> Result<Acked, &'static str> {
-        if ranges.first().is_some_and(|newest| newest.end > self.next) {
+        if ranges.iter().any(|range| range.end > self.next) {
             return Err("an acknowledgement of a packet never sent (L9)");
         }
         let mut acked = Acked::default();
         let mut newest_sent_at = None;
-        for range in ranges {
+        for range in ranges.iter() {
             let late = take(&mut self.remembered, range.clone());
             acked.late = acked.late.saturating_add(late.len() as u64);
             let packets = take(&mut self.packets, range.clone());

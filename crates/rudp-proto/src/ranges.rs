@@ -82,7 +82,7 @@ impl RangeSet {
         self.ends.len()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + Clone {
         self.ends.iter().map(|(&start, &end)| start..end)
     }
 }

@@ -3,6 +3,7 @@
 //! Decoding borrows, checks every bound and never panics; what it returns obeys
 //! every rule that can be checked without a connection.
 
+mod ack;
 mod field;
 mod frame;
 
@@ -12,10 +13,11 @@ use core::time::Duration;
 
 use bytes::{Buf, BufMut};
 
+pub use ack::{Ack, AckRanges, MAX_ACK_RANGES};
 pub use field::MAX_VARINT;
 use field::{put_varint, take_array, take_u8, take_u64, take_varint};
-pub use frame::{Ack, Frame, MAX_ACK_RANGES, MAX_REASON};
-pub(crate) use frame::{put_stream_header, stream_header_len};
+pub use frame::{Frame, Frames, MAX_REASON};
+pub(crate) use frame::{put_ack, put_stream_header, stream_header_len};
 
 /// The protocol version this crate speaks (W2).
 pub const VERSION: u8 = 1;
@@ -67,9 +69,12 @@ pub struct Cookie {
     pub mac: [u8; 16],
 }
 
-/// A decoded datagram.
+/// A datagram with the frames of a Data packet in a list.
+pub type Packet<'a> = Datagram<Vec<Frame<'a>>>;
+
+/// A decoded datagram; `F` holds the frames of a Data packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Packet<'a> {
+pub enum Datagram<F> {
     /// A client asks for a connection (H1, H2).
     Hello {
         /// The id the client wants to be addressed by.
@@ -93,7 +98,7 @@ pub enum Packet<'a> {
         /// The packet number, never used again on this connection (L1).
         number: u64,
         /// At least one.
-        frames: Vec<Frame<'a>>,
+        frames: F,
     },
     /// "I know no connection of this id" (K5).
     Reset {
@@ -153,12 +158,31 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
+impl<'a> Datagram<Frames<'a>> {
+    /// Checks a whole datagram, and decodes it without taking memory.
+    ///
+    /// # Errors
+    /// See [`DecodeError`]; a datagram is taken whole or not at all (W4).
+    pub fn decode_in_place(datagram: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::decode_with(datagram, |frames| frames)
+    }
+}
+
 impl<'a> Packet<'a> {
     /// Decodes a whole datagram.
     ///
     /// # Errors
     /// See [`DecodeError`]; a datagram is taken whole or not at all (W4).
     pub fn decode(datagram: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::decode_with(datagram, |frames| frames.iter().collect())
+    }
+}
+
+impl<F> Datagram<F> {
+    fn decode_with<'a>(
+        datagram: &'a [u8],
+        hold: impl FnOnce(Frames<'a>) -> F,
+    ) -> Result<Self, DecodeError> {
         if datagram.len() > MAX_DATAGRAM {
             return Err(DecodeError::TooLong(datagram.len()));
         }
@@ -178,7 +202,7 @@ impl<'a> Packet<'a> {
             HELLO => return decode_hello(id, body, datagram.len()),
             DATA => {
                 let number = take_varint(&mut body)?;
-                let frames = frame::decode_all(body)?;
+                let frames = hold(Frames::check(body)?);
                 return Ok(Self::Data {
                     to: id,
                     number,
@@ -209,7 +233,9 @@ impl<'a> Packet<'a> {
         }
         Ok(packet)
     }
+}
 
+impl Packet<'_> {
     /// Appends this packet.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let begin = out.len();
@@ -254,9 +280,9 @@ impl<'a> Packet<'a> {
 /// this protocol's, or of a kind nobody waits an answer for.
 #[must_use]
 pub fn unreachable_notice(datagram: &[u8]) -> Option<Vec<u8>> {
-    let (id, hello) = match Packet::decode(datagram).ok()? {
-        Packet::Hello { client_id, .. } => (client_id, true),
-        Packet::Data { to, .. } => (to, false),
+    let (id, hello) = match Datagram::decode_in_place(datagram).ok()? {
+        Datagram::Hello { client_id, .. } => (client_id, true),
+        Datagram::Data { to, .. } => (to, false),
         _ => return None,
     };
     let mut notice = Vec::new();
@@ -283,7 +309,11 @@ pub(crate) fn finish(out: &mut Vec<u8>, begin: usize, min_len: usize) {
     out.put_u32(crc32fast::hash(out.get(begin..).unwrap_or(&[]))); // (W3)
 }
 
-fn decode_hello(client_id: u64, mut body: &[u8], len: usize) -> Result<Packet<'_>, DecodeError> {
+fn decode_hello<F>(
+    client_id: u64,
+    mut body: &[u8],
+    len: usize,
+) -> Result<Datagram<F>, DecodeError> {
     if len != HELLO_LEN {
         return Err(DecodeError::Field("a Hello of another length than 96")); // (H3)
     }
@@ -296,7 +326,7 @@ fn decode_hello(client_id: u64, mut body: &[u8], len: usize) -> Result<Packet<'_
     if body.iter().any(|byte| *byte != 0) {
         return Err(DecodeError::Field("padding that is not zero"));
     }
-    Ok(Packet::Hello {
+    Ok(Datagram::Hello {
         client_id,
         params,
         cookie,

@@ -142,6 +142,7 @@ fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
     let Some((_, _, Frame::Ack(Ack { ranges, .. }))) = frames.last() else {
         panic!("{:?}", frames.last());
     };
+    let ranges: Vec<_> = ranges.iter().collect();
     assert_eq!(ranges.len(), MAX_ACK_RANGES);
     assert_eq!(
         (ranges[0].clone(), ranges[31].clone()),

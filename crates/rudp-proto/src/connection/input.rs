@@ -12,7 +12,7 @@ use crate::loss::{Acked, Content};
 use crate::receiver::Unacceptable;
 use crate::stats::add;
 use crate::trace::{HandshakeStep, Step, TracedPacket};
-use crate::wire::{Cookie, Frame, Params, ResetToken};
+use crate::wire::{Cookie, Frame, Frames, Params, ResetToken};
 use crate::{CloseReason, Lost};
 
 impl Connection {
@@ -64,13 +64,12 @@ impl Connection {
         now: Duration,
         bytes: usize,
         number: u64,
-        frames: &[Frame<'_>],
+        frames: Frames<'_>,
     ) {
         self.now = now;
-        let accepted = frames
-            .iter()
-            .any(|frame| matches!(frame, Frame::Settings { .. }));
-        if self.phase == Phase::Dead || (self.phase == Phase::Connecting && !accepted) {
+        let accepts = |frame| matches!(frame, Frame::Settings { .. });
+        let strange = self.phase == Phase::Connecting && !frames.iter().any(accepts);
+        if self.phase == Phase::Dead || strange {
             return; // the SETTINGS are on another packet, and this one comes again (H8)
         }
         add(&mut self.stats.packets_received, 1);
@@ -80,12 +79,12 @@ impl Connection {
         self.unreachable_at = None;
         if self.acks.is_duplicate(number) {
             add(&mut self.stats.duplicates, 1);
-            if frames.iter().any(Frame::is_ack_eliciting) {
+            if frames.iter().any(|frame| frame.is_ack_eliciting()) {
                 self.acks.acknowledge_now(now); // (L7)
             }
             return;
         }
-        let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, frame));
+        let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, &frame));
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
             Ok(urgency) => {
                 self.acks.handle_packet(now, number, urgency);

@@ -82,8 +82,11 @@ impl Connection {
         let number = self.flight.next_number();
         let begin = out.len();
         wire::start_data(out, remote.id, number);
-        if let Some(ack) = self.acks.poll(now) {
-            Frame::Ack(ack).encode(out);
+        let ack = self.acks.poll(now);
+        if ack
+            .map(|(delay, ranges)| wire::put_ack(out, delay, ranges))
+            .is_some()
+        {
             self.acks.handle_sent();
         }
         if !eliciting && !probes_path {

@@ -41,7 +41,8 @@ fn flight(sent: &[u64]) -> Flight {
 }
 
 fn ack(flight: &mut Flight, at: u64, range: Range<u64>) -> Acked {
-    flight.handle_ack(ms(at), &[range]).unwrap()
+    let ranges = core::iter::once(range).collect();
+    flight.handle_ack(ms(at), &ranges).unwrap()
 }
 
 #[test]

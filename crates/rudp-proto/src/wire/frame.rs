@@ -1,19 +1,18 @@
 //! Frames: what a Data packet is made of (W6 to W9).
 
 use alloc::vec::Vec;
+use core::iter;
 use core::ops::Range;
 use core::time::Duration;
 
-use bytes::{Buf, BufMut};
+use bytes::BufMut;
 
+use super::ack::{self, Ack};
 use super::field::{
     MAX_VARINT, put_varint, take_bytes, take_u8, take_u64, take_varint, varint_len,
 };
 use super::{DecodeError, Params, put_params, take_params};
-use crate::ranges::length;
 
-/// The most ranges an ACK carries: the newest (W7).
-pub const MAX_ACK_RANGES: usize = 32;
 /// The longest reason in a CLOSE, in bytes of UTF-8 (W9).
 pub const MAX_REASON: usize = 256;
 
@@ -33,7 +32,7 @@ pub enum Frame<'a> {
     /// "Acknowledge this at once."
     Ping,
     /// Packet numbers that arrived.
-    Ack(Ack),
+    Ack(Ack<'a>),
     /// A piece of the byte stream.
     Stream {
         /// Where in the stream the data begins; its end is at most [`MAX_VARINT`].
@@ -63,16 +62,6 @@ pub enum Frame<'a> {
     },
 }
 
-/// The contents of an ACK frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ack {
-    /// How long the newest packet waited for this ACK; whole microseconds on
-    /// the wire.
-    pub delay: Duration,
-    /// Newest first, 1 to [`MAX_ACK_RANGES`], none empty, none touching another.
-    pub ranges: Vec<Range<u64>>,
-}
-
 impl Frame<'_> {
     /// Whether the receiver owes an acknowledgement (L6).
     #[must_use]
@@ -84,7 +73,7 @@ impl Frame<'_> {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ping => out.put_u8(PING),
-            Self::Ack(ack) => encode_ack(ack, out),
+            Self::Ack(ack) => put_ack(out, ack.delay, ack.ranges.iter()),
             Self::Stream { offset, data, fin } => {
                 put_stream_header(out, *offset, data.len() as u64, *fin);
                 out.put_slice(data);
@@ -132,75 +121,60 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.put_slice(bytes);
 }
 
-fn encode_ack(ack: &Ack, out: &mut Vec<u8>) {
-    let mut ranges = ack.ranges.iter().take(MAX_ACK_RANGES); // (W7)
-    let Some(first) = ranges.next() else {
-        return;
-    };
-    out.put_u8(ACK);
-    put_varint(out, first.end.saturating_sub(1));
-    put_varint(
-        out,
-        u64::try_from(ack.delay.as_micros()).unwrap_or(MAX_VARINT),
-    );
-    put_varint(out, ranges.len().try_into().unwrap_or(MAX_VARINT));
-    put_varint(out, length(first));
-    let mut above = first.start;
-    for range in ranges {
-        put_varint(out, above.saturating_sub(range.end));
-        put_varint(out, length(range));
-        above = range.start;
+/// Appends an ACK frame of ranges that are as [`AckRanges`](super::AckRanges) demands.
+pub(crate) fn put_ack(
+    out: &mut Vec<u8>,
+    delay: Duration,
+    ranges: impl Iterator<Item = Range<u64>> + Clone,
+) {
+    if let Some(newest) = ranges.clone().next() {
+        out.put_u8(ACK);
+        ack::put(out, newest.end, delay, ranges);
     }
 }
 
-fn decode_ack(body: &mut &[u8]) -> Result<Ack, DecodeError> {
-    const BAD: DecodeError = DecodeError::Field("ACK ranges that overlap or go below zero");
-    let largest = take_varint(body)?;
-    let delay = Duration::from_micros(take_varint(body)?);
-    let more = take_varint(body)?;
-    if more >= MAX_ACK_RANGES as u64 {
-        return Err(DecodeError::Field("an ACK of more than 32 ranges")); // (W7)
-    }
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    let mut end = largest.saturating_add(1);
-    for _ in 0..=more {
-        if let Some(&Range { start, .. }) = ranges.last() {
-            let gap = take_varint(body)?;
-            end = start
-                .checked_sub(gap)
-                .filter(|end| *end < start)
-                .ok_or(BAD)?;
-        }
-        let len = take_varint(body)?;
-        let start = end.checked_sub(len).ok_or(BAD)?;
-        if len == 0 {
-            return Err(BAD);
-        }
-        ranges.push(start..end);
-    }
-    Ok(Ack { delay, ranges })
+/// The frames of a Data packet, checked when it arrived and decoded one after the other, without
+/// memory of their own.
+#[derive(Copy, Clone, Debug)]
+pub struct Frames<'a> {
+    body: &'a [u8],
 }
 
-/// Decodes every frame of a packet, so that a packet is taken whole or not at
-/// all (W4).
-pub(super) fn decode_all(mut body: &[u8]) -> Result<Vec<Frame<'_>>, DecodeError> {
-    let mut frames = Vec::new();
-    while body.has_remaining() {
-        let kind = take_u8(&mut body)?;
-        if kind != PADDING {
-            frames.push(decode(kind, &mut body)?);
+impl<'a> Frames<'a> {
+    /// Decodes every frame once, so that a packet is taken whole or not at all (W4).
+    pub(super) fn check(body: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut rest = body;
+        let mut any = false;
+        while let Some(frame) = decode_next(&mut rest) {
+            frame?;
+            any = true;
+        }
+        if !any {
+            return Err(DecodeError::Field("a Data packet without a frame")); // (W6)
+        }
+        Ok(Self { body })
+    }
+
+    /// The frames in their order, without PADDING.
+    pub fn iter(self) -> impl Iterator<Item = Frame<'a>> {
+        let mut rest = self.body;
+        iter::from_fn(move || decode_next(&mut rest)?.ok())
+    }
+}
+
+fn decode_next<'a>(body: &mut &'a [u8]) -> Option<Result<Frame<'a>, DecodeError>> {
+    loop {
+        match take_u8(body).ok()? {
+            PADDING => {}
+            kind => return Some(decode(kind, body)),
         }
     }
-    if frames.is_empty() {
-        return Err(DecodeError::Field("a Data packet without a frame")); // (W6)
-    }
-    Ok(frames)
 }
 
 fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
     Ok(match kind {
         PING => Frame::Ping,
-        ACK => Frame::Ack(decode_ack(body)?),
+        ACK => Frame::Ack(ack::take(body)?),
         STREAM | STREAM_FIN => {
             let offset = take_varint(body)?;
             let data = take_bytes(body)?;
@@ -241,12 +215,15 @@ mod tests {
     use super::*;
     use alloc::vec;
 
+    fn decode_all(body: &[u8]) -> Result<Vec<Frame<'_>>, DecodeError> {
+        Ok(Frames::check(body)?.iter().collect())
+    }
+
     #[test]
     fn ack_ranges_come_back_as_they_went() {
-        let ranges = vec![90..100, 50..60, 0..1];
         let frame = Frame::Ack(Ack {
             delay: Duration::from_micros(1234),
-            ranges,
+            ranges: [90..100, 50..60, 0..1].into_iter().collect(),
         });
         let mut out = Vec::new();
         frame.encode(&mut out);
