@@ -50,6 +50,11 @@ impl Bottleneck {
         Some(self.free_at)
     }
 
+    /// Bytes that waited once the last packet had entered, itself included.
+    pub(crate) fn waiting_at_entry(&self) -> usize {
+        self.waiting_bytes
+    }
+
     /// Bytes that wait at `now`, without the packet being sent.
     pub(crate) fn waiting_bytes(&self, now: Duration) -> usize {
         let waiting = self.waiting.iter().filter(|(start, _)| *start > now);

@@ -34,6 +34,13 @@ pub struct LinkConfig {
     /// How many bytes may wait while the bottleneck sends another packet; a packet that does not
     /// fit is dropped (tail drop). Default 65,536; without `rate` nothing waits.
     pub queue: usize,
+    /// Marks a packet that takes marks ([`Ecn`](crate::Ecn)) if more bytes than this wait once it
+    /// has entered, itself included; others wait unmarked. Default none.
+    pub mark_above: Option<usize>,
+    /// Whether the ECN field of every packet is cleared, after the queue. Default no.
+    pub bleach_ecn: bool,
+    /// The longest packet, in bytes; a longer one is dropped before the queue. Default none.
+    pub mtu: Option<usize>,
     /// Drops what exceeds a rate as it leaves the bottleneck, without a queue. Default none.
     pub policer: Option<Policer>,
     /// When the link is dark: a packet that would leave the bottleneck at or after a start and
@@ -55,6 +62,9 @@ impl LinkConfig {
         corrupt: Probability::NEVER,
         rate: None,
         queue: 65_536,
+        mark_above: None,
+        bleach_ecn: false,
+        mtu: None,
         policer: None,
         blackouts: Vec::new(),
     };

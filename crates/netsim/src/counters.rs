@@ -27,12 +27,16 @@ pub struct Counters {
     pub lost_queue: u64,
     /// Packets that exceeded the rate of the policer.
     pub lost_policer: u64,
+    /// Packets longer than the MTU.
+    pub lost_mtu: u64,
     /// Copies made.
     pub duplicated: u64,
     /// Packets with a bit flipped; their copies are not counted.
     pub corrupted: u64,
     /// Packets held back.
     pub reordered: u64,
+    /// Packets marked by the queue (CE), whatever became of them.
+    pub marked: u64,
 }
 
 impl Counters {
@@ -44,6 +48,7 @@ impl Counters {
             .saturating_add(self.lost_blackout)
             .saturating_add(self.lost_queue)
             .saturating_add(self.lost_policer)
+            .saturating_add(self.lost_mtu)
     }
 }
 
@@ -60,9 +65,11 @@ impl AddAssign for Counters {
             lost_blackout,
             lost_queue,
             lost_policer,
+            lost_mtu,
             duplicated,
             corrupted,
             reordered,
+            marked,
         } = self; // by name, so that no field is forgotten
         for (count, more) in [
             (entered, more.entered),
@@ -74,9 +81,11 @@ impl AddAssign for Counters {
             (lost_blackout, more.lost_blackout),
             (lost_queue, more.lost_queue),
             (lost_policer, more.lost_policer),
+            (lost_mtu, more.lost_mtu),
             (duplicated, more.duplicated),
             (corrupted, more.corrupted),
             (reordered, more.reordered),
+            (marked, more.marked),
         ] {
             *count = count.saturating_add(more);
         }
@@ -88,7 +97,8 @@ impl fmt::Display for Counters {
         write!(
             f,
             "entered {} ({} bytes), delivered {} ({} bytes), lost {} (random {}, burst {}, \
-             blackout {}, queue {}, policer {}), duplicated {}, corrupted {}, reordered {}",
+             blackout {}, queue {}, policer {}, MTU {}), duplicated {}, corrupted {}, \
+             reordered {}, marked {}",
             self.entered,
             self.entered_bytes,
             self.delivered,
@@ -99,9 +109,11 @@ impl fmt::Display for Counters {
             self.lost_blackout,
             self.lost_queue,
             self.lost_policer,
+            self.lost_mtu,
             self.duplicated,
             self.corrupted,
             self.reordered,
+            self.marked,
         )
     }
 }
@@ -126,9 +138,11 @@ mod tests {
         lost_blackout: 7,
         lost_queue: 8,
         lost_policer: 9,
-        duplicated: 10,
-        corrupted: 11,
-        reordered: 12,
+        lost_mtu: 10,
+        duplicated: 11,
+        corrupted: 12,
+        reordered: 13,
+        marked: 14,
     };
 
     #[test]
@@ -147,9 +161,11 @@ mod tests {
             lost_blackout: 14,
             lost_queue: 16,
             lost_policer: 18,
-            duplicated: 20,
-            corrupted: 22,
-            reordered: 24,
+            lost_mtu: 20,
+            duplicated: 22,
+            corrupted: 24,
+            reordered: 26,
+            marked: 28,
         };
         assert_eq!(total, twice);
     }

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! handle_packet ─▶ bottleneck ─▶ dark? lost? ─▶ corrupt, duplicate ─▶ delay ─▶ poll_packet
-//!                  rate, queue   blackouts,                           jitter,   at poll_timeout
-//!                                policer, loss,                       reorder
+//!                  mtu, rate,    blackouts,                           jitter,   at poll_timeout
+//!                  queue, marks  policer, loss,                       reorder
 //!                                burst
 //! ```
 //!
@@ -66,6 +66,7 @@ mod bottleneck;
 mod burst;
 mod config;
 mod counters;
+mod ecn;
 mod fate;
 mod link;
 #[cfg(feature = "cli")]
@@ -78,6 +79,7 @@ pub mod units;
 pub use burst::{BurstError, GilbertElliott};
 pub use config::{ConfigError, LinkConfig};
 pub use counters::Counters;
+pub use ecn::Ecn;
 pub use link::Link;
 pub use policer::Policer;
 pub use probability::{Probability, ProbabilityError};

@@ -1,8 +1,8 @@
 //! The link: what enters, when it arrives.
 
 use crate::{
-    ConfigError, Counters, LinkConfig, bottleneck::Bottleneck, counters::add, fate, fate::Fate,
-    policer::Bucket,
+    ConfigError, Counters, Ecn, LinkConfig, bottleneck::Bottleneck, counters::add, fate,
+    fate::Fate, policer::Bucket,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::{mem, ops::Range, time::Duration};
@@ -36,6 +36,7 @@ pub struct Link {
 struct Propagating {
     left_bottleneck_at: Duration,
     packet: Vec<u8>,
+    ecn: Ecn,
 }
 
 impl Link {
@@ -72,6 +73,11 @@ impl Link {
     /// passed since that entry, and moves all its deadlines back by as much. Blackouts stay where
     /// they are on your clock.
     pub fn handle_packet(&mut self, now: Duration, packet: Vec<u8>) {
+        self.handle_ecn_packet(now, packet, Ecn::NotCapable);
+    }
+
+    /// The same with an ECN field.
+    pub fn handle_ecn_packet(&mut self, now: Duration, packet: Vec<u8>, ecn: Ecn) {
         self.step_back_to(now);
         self.entered_at = now;
         add(&mut self.counters.entered, 1);
@@ -82,6 +88,9 @@ impl Link {
         let burst = self.config.burst.as_ref();
         let in_burst = burst.is_some_and(|burst| burst.loses(&mut self.channel_is_bad, &fate));
 
+        if self.config.mtu.is_some_and(|mtu| packet.len() > mtu) {
+            return add(&mut self.counters.lost_mtu, 1);
+        }
         let left_at = self.bottleneck.enter(
             now,
             packet.len(),
@@ -89,13 +98,14 @@ impl Link {
             self.config.queue,
             Self::MAX_PACKETS,
         );
+        let ecn = self.after_queue(left_at.is_some(), ecn);
         let lost = match left_at {
             None => &mut self.counters.lost_queue,
             Some(left_at) if self.is_dark(left_at) => &mut self.counters.lost_blackout,
             Some(left_at) if !self.admits(left_at, packet.len()) => &mut self.counters.lost_policer,
             Some(_) if self.config.loss.happens(fate.loss) => &mut self.counters.lost_random,
             Some(_) if in_burst => &mut self.counters.lost_burst,
-            Some(left_at) => return self.propagate(left_at, packet, &fate),
+            Some(left_at) => return self.propagate(left_at, packet, ecn, &fate),
         };
         add(lost, 1);
     }
@@ -112,16 +122,22 @@ impl Link {
     /// returns `None`; calling early is harmless.
     #[must_use]
     pub fn poll_packet(&mut self, now: Duration) -> Option<Vec<u8>> {
+        self.poll_ecn_packet(now).map(|(packet, _)| packet)
+    }
+
+    /// The same with its ECN field.
+    #[must_use]
+    pub fn poll_ecn_packet(&mut self, now: Duration) -> Option<(Vec<u8>, Ecn)> {
         let next = self.in_flight.first_entry()?;
         let (due, _) = *next.key();
         if due > now {
             return None;
         }
-        let packet = next.remove().packet;
+        let Propagating { packet, ecn, .. } = next.remove();
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(packet.len());
         add(&mut self.counters.delivered, 1);
         add(&mut self.counters.delivered_bytes, packet.len());
-        Some(packet)
+        Some((packet, ecn))
     }
 
     /// Changes the settings for the packets that enter from now on; those in the link keep what
@@ -193,6 +209,19 @@ impl Link {
         self.bottleneck.waiting_bytes(now)
     }
 
+    /// The ECN field of a packet that went into the queue, or found no room there.
+    fn after_queue(&mut self, entered: bool, ecn: Ecn) -> Ecn {
+        let waiting = self.bottleneck.waiting_at_entry();
+        let above = self.config.mark_above.is_some_and(|most| waiting > most);
+        let marks = entered && above && ecn.takes_mark();
+        add(&mut self.counters.marked, marks.into());
+        match ecn {
+            _ if self.config.bleach_ecn => Ecn::NotCapable,
+            _ if marks => Ecn::Marked,
+            kept => kept,
+        }
+    }
+
     /// Whether the policer lets a packet pass that leaves the bottleneck at `now`.
     fn admits(&mut self, now: Duration, bytes: usize) -> bool {
         let policer = self.config.policer;
@@ -200,7 +229,7 @@ impl Link {
     }
 
     /// Sends a packet that survived on its way, and its copy if there is to be one.
-    fn propagate(&mut self, left_at: Duration, mut packet: Vec<u8>, fate: &Fate) {
+    fn propagate(&mut self, left_at: Duration, mut packet: Vec<u8>, ecn: Ecn, fate: &Fate) {
         if self.config.corrupt.happens(fate.corrupt) && !packet.is_empty() {
             flip_bit(&mut packet, fate.corrupt_bit);
             add(&mut self.counters.corrupted, 1);
@@ -215,12 +244,12 @@ impl Link {
         } else {
             Duration::ZERO
         };
-        self.store(arrival.saturating_add(held_back), left_at, packet);
+        self.store(arrival.saturating_add(held_back), left_at, packet, ecn);
 
         if let Some(copy) = copy {
             add(&mut self.counters.duplicated, 1);
             let arrival = self.arrival(left_at, fate.copy_jitter);
-            self.store(arrival, left_at, copy);
+            self.store(arrival, left_at, copy, ecn);
         }
     }
 
@@ -238,7 +267,7 @@ impl Link {
     }
 
     /// Keeps a packet until it is due, if there is room.
-    fn store(&mut self, due: Duration, left_bottleneck_at: Duration, packet: Vec<u8>) {
+    fn store(&mut self, due: Duration, left_bottleneck_at: Duration, packet: Vec<u8>, ecn: Ecn) {
         let bytes = self.in_flight_bytes.saturating_add(packet.len());
         if bytes > Self::MAX_BYTES || self.in_flight.len() >= Self::MAX_PACKETS {
             add(&mut self.counters.lost_queue, 1);
@@ -250,6 +279,7 @@ impl Link {
         let propagating = Propagating {
             left_bottleneck_at,
             packet,
+            ecn,
         };
         self.in_flight.insert(key, propagating);
     }

@@ -292,14 +292,16 @@ fn counters_are_one_line() {
         lost_blackout: 2,
         lost_queue: 1,
         lost_policer: 3,
+        lost_mtu: 1,
         duplicated: 4,
         corrupted: 3,
         reordered: 6,
+        marked: 7,
     };
     assert_eq!(
         counters.to_string(),
-        "entered 100 (12000 bytes), delivered 89 (10680 bytes), lost 15 (random 5, burst 4, \
-         blackout 2, queue 1, policer 3), duplicated 4, corrupted 3, reordered 6"
+        "entered 100 (12000 bytes), delivered 89 (10680 bytes), lost 16 (random 5, burst 4, \
+         blackout 2, queue 1, policer 3, MTU 1), duplicated 4, corrupted 3, reordered 6, marked 7"
     );
 }
 

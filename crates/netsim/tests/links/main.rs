@@ -3,5 +3,6 @@
 mod bottleneck;
 mod common;
 mod effects;
+mod header;
 mod properties;
 mod time;

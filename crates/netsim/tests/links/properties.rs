@@ -1,7 +1,7 @@
 //! What holds for any settings, any calls and any times.
 
 use crate::common::{drain, index, link, ms, packet, percent};
-use netsim::{GilbertElliott, Link, LinkConfig, Policer, Probability};
+use netsim::{Ecn, GilbertElliott, Link, LinkConfig, Policer, Probability};
 use proptest::{collection::vec, prelude::*};
 use std::{collections::BTreeSet, time::Duration};
 
@@ -57,12 +57,18 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         times.sort_unstable();
         times.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect()
     });
-    (chances, times, rate, queue, policer, blackouts).prop_map(
+    let header = (
+        proptest::option::of(0..5_000_usize),
+        any::<bool>(),
+        proptest::option::of(0..1_500_usize),
+    );
+    (chances, times, rate, queue, header, policer, blackouts).prop_map(
         |(
             (loss, burst, reorder, duplicate, corrupt),
             (delay, jitter, keep_order, reorder_delay),
             rate,
             queue,
+            (mark_above, bleach_ecn, mtu),
             policer,
             blackouts,
         )| LinkConfig {
@@ -77,6 +83,9 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
             corrupt,
             rate,
             queue,
+            mark_above,
+            bleach_ecn,
+            mtu,
             policer,
             blackouts,
         },
@@ -95,7 +104,7 @@ fn any_call() -> impl Strategy<Value = Call> {
 /// Makes one call; what came out is returned.
 fn make(link: &mut Link, call: Call) -> Option<Vec<u8>> {
     match call {
-        Call::Handle(now, bytes) => link.handle_packet(now, vec![7; bytes]),
+        Call::Handle(now, bytes) => link.handle_ecn_packet(now, vec![7; bytes], Ecn::Capable0),
         Call::Poll(now) => return link.poll_packet(now),
         Call::SetConfig(config) => drop(link.set_config(config)),
         Call::BlackOut(now, until) => link.black_out(now, until),
