@@ -11,7 +11,7 @@ use rudp_proto::{
 };
 
 use crate::{
-    datagrams::encoded,
+    datagrams::{Decoder, encoded},
     time::{ms, s},
 };
 pub use host::Host;
@@ -265,7 +265,8 @@ impl Pair {
     #[must_use]
     pub fn sent(&self, from_client: bool) -> Vec<(Duration, Packet<'_>)> {
         let own = (self.log.iter()).filter(|(_, client, _)| *client == from_client);
-        own.map(|(at, _, bytes)| (*at, Packet::decode(bytes).expect("well formed")))
+        let mut decoder = Decoder::default();
+        own.map(|(at, _, bytes)| (*at, decoder.decode(bytes).expect("well formed")))
             .collect()
     }
 

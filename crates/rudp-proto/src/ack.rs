@@ -47,11 +47,23 @@ impl Acks {
         self.received.contains(number)
     }
 
+    /// The number after the largest that arrived (W10).
+    pub(crate) fn expected(&self) -> u64 {
+        let next = |(newest, _): (u64, _)| newest.saturating_add(1);
+        self.newest.map_or(0, next)
+    }
+
+    /// As if the packet before `number` had been the last to arrive.
+    #[cfg(test)]
+    pub(crate) fn skip_to(&mut self, number: u64) {
+        self.newest = Some((number - 1, Duration::ZERO));
+        self.received = RangeSet::default();
+        self.received.insert(number - 1..number);
+    }
+
     /// A packet arrived and was taken.
     pub(crate) fn handle_packet(&mut self, now: Duration, number: u64, urgency: Urgency) {
-        let next = self
-            .newest
-            .map_or(0, |(newest, _)| newest.saturating_add(1));
+        let next = self.expected();
         if number >= next {
             self.newest = Some((number, now));
         }

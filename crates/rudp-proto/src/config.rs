@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::wire::{MAX_DATAGRAM, MIN_IDLE_TIMEOUT};
+use crate::wire::{MAX_DATAGRAM, MIN_IDLE_TIMEOUT, Versions};
 
 /// Settings of an [`Endpoint`](crate::Endpoint) and all its connections.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,10 @@ pub struct Config {
     /// yes (L3, L11). Without, they are those of RFC 9002: three packets, an eighth of the
     /// round trip.
     pub adapts_to_reordering: bool,
+    /// The versions to speak, the first of them with a server that is new; default
+    /// [`Versions::DEFAULT`]. Beside version 2 there are only reserved ones, which mean the
+    /// same and keep negotiation in use (V5).
+    pub versions: Versions,
     /// Whether connections report [`Event::Trace`](crate::Event::Trace); default no.
     pub trace: bool,
 }
@@ -53,6 +57,7 @@ impl Config {
         idle_timeout: Duration::from_secs(60),
         congestion: Congestion::Bbr,
         adapts_to_reordering: true,
+        versions: Versions::DEFAULT,
         trace: false,
     };
 
@@ -67,6 +72,9 @@ impl Config {
         }
         if self.max_ack_delay >= self.rto.min_rto.max(self.rto.granularity) {
             return Err(ConfigError::AckDelay(self.max_ack_delay));
+        }
+        if let Some(version) = self.versions.odd_one() {
+            return Err(ConfigError::Version(version));
         }
         if self.idle_timeout < MIN_IDLE_TIMEOUT {
             return Err(ConfigError::IdleTimeout(self.idle_timeout));
@@ -139,6 +147,8 @@ pub enum ConfigError {
     BufferTooSmall(usize),
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay(Duration),
+    /// `versions` names one that this crate does not speak, or one twice (V5).
+    Version(u8),
     /// `idle_timeout` is below one second (K2).
     IdleTimeout(Duration),
     /// `keepalive` is zero or not shorter than `idle_timeout` (K1).
@@ -160,6 +170,10 @@ impl fmt::Display for ConfigError {
                     "max_ack_delay {delay:?} is not below the floor of the RTO (L7)"
                 )
             }
+            Self::Version(version) => write!(
+                f,
+                "version {version} is not spoken here, or named twice (V5)"
+            ),
             Self::IdleTimeout(timeout) => {
                 write!(
                     f,

@@ -6,6 +6,8 @@
 pub(crate) mod closing;
 mod events;
 mod input;
+#[cfg(test)]
+mod numbers;
 mod output;
 mod timeouts;
 mod tracing;
@@ -38,6 +40,9 @@ use tracing::Sampler;
 pub struct Connection {
     peer: SocketAddr,
     is_client: bool,
+    version: u8,
+    /// A server has named its versions, and this one was chosen (V3).
+    negotiated: bool,
     local_id: u64,
     /// The peer's id and token; a client learns them from the SETTINGS.
     remote: Option<Remote>,
@@ -117,32 +122,35 @@ pub(crate) struct Birth<'a> {
 impl Connection {
     /// A client that begins its handshake (H1).
     pub(crate) fn connect(birth: &Birth<'_>) -> Self {
-        let mut connection = Self::new(birth, true);
+        let mut connection = Self::new(birth, true, birth.config.versions.preferred());
         connection.hello_due = true;
         connection
     }
 
     /// A server's side, for a client that has proved its address (H6).
-    pub(crate) fn accept(birth: &Birth<'_>, client_id: u64, params: Params) -> Self {
-        let mut connection = Self::new(birth, false);
+    pub(crate) fn accept(birth: &Birth<'_>, version: u8, client_id: u64, params: Params) -> Self {
+        let mut connection = Self::new(birth, false, version);
         connection.settings = Delivery::Due;
         connection.handle_established(client_id, params);
         connection
     }
 
-    fn new(birth: &Birth<'_>, is_client: bool) -> Self {
+    fn new(birth: &Birth<'_>, is_client: bool, version: u8) -> Self {
         let Birth { now, config, .. } = *birth;
         let rto = birth.estimator.rto();
         let window = (config.receive_window as u64).min(MAX_VARINT);
         Self {
             peer: birth.peer,
             is_client,
+            version,
+            negotiated: false,
             local_id: birth.local_id,
             remote: None,
             params: Params {
                 receive_window: window,
                 idle_timeout: config.idle_timeout,
                 reset_token: birth.reset_token,
+                versions: config.versions,
             },
             phase: Phase::Connecting,
             handshake: Handshake::default(),
@@ -290,6 +298,12 @@ impl Connection {
         })
     }
 
+    /// The version in use; a client's may change until the first Challenge (V3).
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
     pub(crate) fn local_id(&self) -> u64 {
         self.local_id
     }
@@ -297,6 +311,11 @@ impl Connection {
     /// The peer's id, once it is known.
     pub(crate) fn remote_id(&self) -> Option<u64> {
         self.remote.map(|remote| remote.id)
+    }
+
+    /// The packet number after the largest that arrived (W10).
+    pub(crate) fn expected_number(&self) -> u64 {
+        self.acks.expected()
     }
 
     pub(crate) fn is_dead(&self) -> bool {

@@ -15,7 +15,7 @@ use rto::Estimator;
 use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
 use crate::stats::add;
-use crate::wire::{Datagram, DecodeError, MAX_DATAGRAM};
+use crate::wire::{Datagram, DecodeError, Header, MAX_DATAGRAM};
 use crate::{Config, ConfigError, ConnectError, Connection, Ecn, EndpointStats, Event, Secrets};
 
 /// Connections that linger at most; more end early (K7).
@@ -203,51 +203,59 @@ impl Endpoint {
         datagram: &[u8],
     ) {
         add(&mut self.stats.datagrams_received, 1);
-        let packet = match Datagram::decode_in_place(datagram) {
-            Ok(packet) => packet,
-            Err(DecodeError::Checksum) => return add(&mut self.stats.corrupted, 1),
-            Err(_) => return add(&mut self.stats.malformed, 1),
-        };
         let len = datagram.len();
-        match packet {
+        let header = match Header::of(datagram) {
+            Ok(header) => header,
+            Err(error) => return self.count(error),
+        };
+        if !self.config.versions.contains(header.version) && !header.is_list_of_versions() {
+            return self.handle_foreign(from, &header);
+        }
+        let mut expected = 0;
+        if header.is_data() {
+            let receiver = self.local(from, header.id);
+            let receiver = receiver.and_then(|handle| self.connections.get(&handle));
+            match receiver.filter(|it| it.version() == header.version) {
+                Some(connection) => expected = connection.expected_number(),
+                None => return self.handle_unknown(from, &header, len),
+            }
+        }
+        let packet = match header.open(expected) {
+            Ok(packet) => packet,
+            Err(error) => return self.count(error),
+        };
+        let receiver = match packet {
             Datagram::Hello {
                 client_id,
                 params,
                 cookie,
             } => {
-                self.handle_hello(now, from, client_id, params, cookie);
+                return self.handle_hello(now, from, header.version, client_id, params, cookie);
             }
-            Datagram::Data { to, number, frames } => {
-                if let Some(handle) = self.local(from, to) {
-                    self.update(handle, |connection| {
-                        connection.handle_data(now, len, number, frames);
-                    });
-                } else {
-                    self.handle_unknown(from, to, len);
-                }
+            Datagram::Reset { id, .. } | Datagram::Unreachable { id, hello: false } => {
+                self.by_remote.get(&(from, id)).copied()
             }
-            Datagram::Challenge { client_id, cookie } => {
-                let handle = self.local(from, client_id);
-                self.update_known(handle, |connection| {
-                    connection.handle_challenge(now, cookie)
-                });
+            _ => self.local(from, header.id),
+        };
+        self.update_known(receiver, |connection| match packet {
+            Datagram::Data { number, frames, .. } => {
+                connection.handle_data(now, len, number, frames)
             }
-            Datagram::Refuse { client_id } => {
-                let handle = self.local(from, client_id);
-                self.update_known(handle, |connection| connection.handle_refusal(now));
+            Datagram::Challenge { cookie, .. } if connection.version() == header.version => {
+                connection.handle_challenge(now, cookie);
             }
-            Datagram::Reset { id, token } => {
-                let handle = self.by_remote.get(&(from, id)).copied();
-                self.update_known(handle, |connection| connection.handle_reset(now, &token));
-            }
-            Datagram::Unreachable { id, hello: true } => {
-                let handle = self.local(from, id);
-                self.update_known(handle, |connection| connection.handle_unreachable(now));
-            }
-            Datagram::Unreachable { id, hello: false } => {
-                let handle = self.by_remote.get(&(from, id)).copied();
-                self.update_known(handle, |connection| connection.handle_unreachable(now));
-            }
+            Datagram::Versions { versions, .. } => connection.handle_versions(now, &versions),
+            Datagram::Refuse { .. } => connection.handle_refusal(now),
+            Datagram::Reset { token, .. } => connection.handle_reset(now, &token),
+            Datagram::Unreachable { .. } => connection.handle_unreachable(now),
+            Datagram::Hello { .. } | Datagram::Challenge { .. } => {} // the latter of a version given up
+        });
+    }
+
+    fn count(&mut self, error: DecodeError) {
+        match error {
+            DecodeError::Checksum => add(&mut self.stats.corrupted, 1),
+            _ => add(&mut self.stats.malformed, 1),
         }
     }
 

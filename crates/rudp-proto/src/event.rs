@@ -5,6 +5,8 @@ use core::fmt;
 
 use crate::trace::Trace;
 
+use crate::wire::Versions;
+
 /// What happened on a connection, from [`Endpoint::poll_event`](crate::Endpoint::poll_event).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -54,6 +56,10 @@ pub enum Lost {
     /// Nothing arrived for the idle timeout (K2), or after a
     /// [`close`](crate::Connection::close) nothing moved for so long (K3).
     TimedOut,
+    /// The server speaks none of this side's versions, but these (V3).
+    Version(Versions),
+    /// There is no packet number left, or none that the peer could read (W10).
+    Exhausted,
     /// The peer broke the protocol; the text names the rule.
     Violation(&'static str),
 }
@@ -80,6 +86,8 @@ impl fmt::Display for Lost {
             Self::Reset => f.write_str("reset: the peer does not know this connection"),
             Self::Busy => f.write_str("refused: the server is at its connection limit"),
             Self::TimedOut => f.write_str("timed out: no progress for the idle timeout"),
+            Self::Version(theirs) => write!(f, "no common version: the server speaks {theirs}"),
+            Self::Exhausted => f.write_str("exhausted: no packet number is left"),
             Self::Violation(what) => write!(f, "protocol violation: {what}"),
         }
     }

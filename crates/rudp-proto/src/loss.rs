@@ -16,10 +16,12 @@ use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sampl
 use crate::Config;
 use crate::congestion::Snapshot;
 use crate::sender::Chunk;
-use crate::wire::AckRanges;
+use crate::wire::{AckRanges, ShortNumber};
 use reordering::Reordering;
 use silence::Silence;
 
+/// So many numbers above the largest acknowledged one, an ACK asks for one itself (W11).
+const MOST_UNANSWERED: u64 = 1 << 14;
 /// Packets declared lost that are remembered, to recognise their late ACKs (L5).
 const MAX_REMEMBERED: usize = 2048;
 
@@ -144,6 +146,32 @@ impl Flight {
 
     pub(crate) fn next_number(&self) -> u64 {
         self.next
+    }
+
+    /// The same as it travels; `None` if no packet may follow (W10).
+    pub(crate) fn short_number(&self) -> Option<ShortNumber> {
+        ShortNumber::new(self.next, self.largest_acked())
+    }
+
+    /// The next packet has this number, as if all before it were acknowledged.
+    #[cfg(test)]
+    pub(crate) fn skip_to(&mut self, number: u64) {
+        self.next = number;
+        self.newest = Some(Newest {
+            number: number - 1,
+            rtt: Duration::ZERO,
+        });
+    }
+
+    fn largest_acked(&self) -> Option<u64> {
+        self.newest.map(|newest| newest.number)
+    }
+
+    /// Whether many packets have left since one was acknowledged, and none of them asks for that
+    /// (W11).
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let acked = self.largest_acked().unwrap_or_default();
+        self.packets.is_empty() && self.next.saturating_sub(acked) >= MOST_UNANSWERED
     }
 
     pub(crate) fn timer(&self) -> &RetransmitTimer<TimerEvents> {

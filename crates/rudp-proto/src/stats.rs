@@ -71,6 +71,10 @@ pub struct EndpointStats {
     pub corrupted: u64,
     /// Datagrams dropped because they could not be decoded (W4).
     pub malformed: u64,
+    /// Datagrams dropped because they are of a version that the endpoint does not speak (V1).
+    pub unknown_versions: u64,
+    /// Lists of versions sent (V2).
+    pub versions_sent: u64,
     /// Datagrams dropped because no connection has their id and address (H10).
     pub unknown: u64,
     /// Hellos dropped because the endpoint does not listen.

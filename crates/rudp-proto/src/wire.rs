@@ -6,42 +6,54 @@
 mod ack;
 mod field;
 mod frame;
+mod header;
+mod number;
+mod seal;
+mod version;
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use bytes::{Buf, BufMut};
+use bytes::BufMut;
 
 pub use ack::{Ack, AckRanges, MAX_ACK_RANGES};
 pub use field::MAX_VARINT;
 use field::{put_varint, take_array, take_u8, take_u64, take_varint};
 pub use frame::{Frame, Frames, MAX_REASON};
 pub(crate) use frame::{put_ack, put_stream_header, stream_header_len};
+pub use header::Header;
+pub use number::MAX_PACKET_NUMBER;
+pub(crate) use number::ShortNumber;
+pub(crate) use seal::TAG_LEN;
+pub use version::{VERSION, Versions};
 
-/// The protocol version this crate speaks (W2).
-pub const VERSION: u8 = 1;
 /// The largest datagram sent or accepted, in bytes (W1).
 pub const MAX_DATAGRAM: usize = 1200;
 /// The length of every Hello, in bytes: no answer to one is longer (H3).
-pub const HELLO_LEN: usize = 96;
+pub const HELLO_LEN: usize = 128;
 /// The length of a stateless reset, in bytes; only a longer datagram provokes
 /// one (K5).
-pub const RESET_LEN: usize = HEADER_LEN + TOKEN_LEN + CHECKSUM_LEN;
+pub const RESET_LEN: usize = HEADER_LEN + TOKEN_LEN + TAG_LEN;
 /// The smallest idle timeout: half of it is the least time between two PINGs, at
 /// the other side too (K2).
 pub const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(crate) const CHECKSUM_LEN: usize = 4;
 const HEADER_LEN: usize = 10;
 const TOKEN_LEN: usize = 16;
 
+/// The type byte has the kind in its lower half; the upper one tells how long the packet number of
+/// a Data packet is, and is 0 in any other.
+const KIND_BITS: u8 = 4;
 const HELLO: u8 = 0;
 const CHALLENGE: u8 = 1;
 const DATA: u8 = 2;
 const RESET: u8 = 3;
 const REFUSE: u8 = 4;
 const UNREACHABLE: u8 = 5;
+const VERSIONS: u8 = 6;
+/// What a list of versions says instead of a version (V1).
+const NO_VERSION: u8 = 0;
 
 /// What a stateless reset proves itself with (K5).
 pub type ResetToken = [u8; TOKEN_LEN];
@@ -58,6 +70,8 @@ pub struct Params {
     pub idle_timeout: Duration,
     /// The token that a stateless reset for its connection id carries (K5).
     pub reset_token: ResetToken,
+    /// The versions it speaks (V4).
+    pub versions: Versions,
 }
 
 /// A server's proof to itself that a client receives at its address (H5).
@@ -95,7 +109,7 @@ pub enum Datagram<F> {
     Data {
         /// The receiver's connection id.
         to: u64,
-        /// The packet number, never used again on this connection (L1).
+        /// The whole packet number, never used again on this connection (L1, W10).
         number: u64,
         /// At least one.
         frames: F,
@@ -112,6 +126,13 @@ pub enum Datagram<F> {
         /// The id of the Hello it answers.
         client_id: u64,
     },
+    /// A server does not speak the version of a Hello (V2).
+    Versions {
+        /// The id of the Hello it answers.
+        client_id: u64,
+        /// What it speaks.
+        versions: Versions,
+    },
     /// A relay's next hop answered port-unreachable: a hint (K6).
     Unreachable {
         /// The client id of the Hello, or the destination id of the Data packet,
@@ -126,7 +147,8 @@ pub enum Datagram<F> {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The checksum does not match, or there is no room for one (W3).
+    /// The checksum does not match, or there is no room for one; or the packet number was read
+    /// wrong (W3, W10).
     Checksum,
     /// Longer than [`MAX_DATAGRAM`] (W1).
     TooLong(usize),
@@ -158,86 +180,25 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-impl<'a> Datagram<Frames<'a>> {
-    /// Checks a whole datagram, and decodes it without taking memory.
-    ///
-    /// # Errors
-    /// See [`DecodeError`]; a datagram is taken whole or not at all (W4).
-    pub fn decode_in_place(datagram: &'a [u8]) -> Result<Self, DecodeError> {
-        Self::decode_with(datagram, |frames| frames)
-    }
-}
-
 impl<'a> Packet<'a> {
-    /// Decodes a whole datagram.
+    /// Decodes a whole datagram; `expected` is the packet number after the largest that was
+    /// received, if it belongs to a connection, else 0 (W10).
     ///
     /// # Errors
     /// See [`DecodeError`]; a datagram is taken whole or not at all (W4).
-    pub fn decode(datagram: &'a [u8]) -> Result<Self, DecodeError> {
-        Self::decode_with(datagram, |frames| frames.iter().collect())
-    }
-}
-
-impl<F> Datagram<F> {
-    fn decode_with<'a>(
-        datagram: &'a [u8],
-        hold: impl FnOnce(Frames<'a>) -> F,
-    ) -> Result<Self, DecodeError> {
-        if datagram.len() > MAX_DATAGRAM {
-            return Err(DecodeError::TooLong(datagram.len()));
-        }
-        let (mut body, sum) = datagram
-            .split_last_chunk::<CHECKSUM_LEN>()
-            .ok_or(DecodeError::Checksum)?;
-        if crc32fast::hash(body) != u32::from_be_bytes(*sum) {
-            return Err(DecodeError::Checksum); // (W3)
-        }
-        let version = take_u8(&mut body)?;
-        if version != VERSION {
-            return Err(DecodeError::Version(version));
-        }
-        let kind = take_u8(&mut body)?;
-        let id = take_u64(&mut body)?;
-        let packet = match kind {
-            HELLO => return decode_hello(id, body, datagram.len()),
-            DATA => {
-                let number = take_varint(&mut body)?;
-                let frames = hold(Frames::check(body)?);
-                return Ok(Self::Data {
-                    to: id,
-                    number,
-                    frames,
-                });
-            }
-            CHALLENGE => Self::Challenge {
-                client_id: id,
-                cookie: take_cookie(&mut body)?,
-            },
-            RESET => Self::Reset {
-                id,
-                token: take_array(&mut body)?,
-            },
-            REFUSE => Self::Refuse { client_id: id },
-            UNREACHABLE => {
-                let hello = match take_u8(&mut body)? {
-                    HELLO => true,
-                    DATA => false,
-                    _ => return Err(DecodeError::Field("the packet type cannot be unreachable")),
-                };
-                Self::Unreachable { id, hello }
-            }
-            other => return Err(DecodeError::PacketType(other)),
-        };
-        if body.has_remaining() {
-            return Err(DecodeError::Field("bytes follow the last field"));
-        }
-        Ok(packet)
+    pub fn decode(datagram: &'a [u8], expected: u64) -> Result<Self, DecodeError> {
+        Header::of(datagram)?.open_with(expected, |frames| frames.iter().collect())
     }
 }
 
 impl Packet<'_> {
-    /// Appends this packet.
+    /// Appends this packet in version [`VERSION`].
     pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_as(VERSION, out);
+    }
+
+    /// Appends this packet; a list of versions is of none (V1).
+    pub fn encode_as(&self, version: u8, out: &mut Vec<u8>) {
         let begin = out.len();
         match self {
             Self::Hello {
@@ -245,68 +206,81 @@ impl Packet<'_> {
                 params,
                 cookie,
             } => {
-                start(out, HELLO, *client_id);
+                start(out, version, HELLO, *client_id);
                 put_params(out, params);
                 out.put_u8(cookie.is_some().into());
                 if let Some(cookie) = cookie {
                     put_cookie(out, cookie);
                 }
-                return finish(out, begin, HELLO_LEN); // (H3)
+                return finish(out, begin, HELLO_LEN, None); // (H3)
             }
             Self::Challenge { client_id, cookie } => {
-                start(out, CHALLENGE, *client_id);
+                start(out, version, CHALLENGE, *client_id);
                 put_cookie(out, cookie);
             }
             Self::Data { to, number, frames } => {
-                start_data(out, *to, *number);
+                start_data(out, version, *to, ShortNumber::longest(*number));
                 frames.iter().for_each(|frame| frame.encode(out));
+                return finish(out, begin, 0, Some(*number));
             }
             Self::Reset { id, token } => {
-                start(out, RESET, *id);
+                start(out, version, RESET, *id);
                 out.put_slice(token);
             }
-            Self::Refuse { client_id } => start(out, REFUSE, *client_id),
+            Self::Refuse { client_id } => start(out, version, REFUSE, *client_id),
             Self::Unreachable { id, hello } => {
-                start(out, UNREACHABLE, *id);
+                start(out, version, UNREACHABLE, *id);
                 out.put_u8(if *hello { HELLO } else { DATA });
             }
+            Self::Versions {
+                client_id,
+                versions,
+            } => {
+                start(out, NO_VERSION, VERSIONS, *client_id);
+                versions.encode(out);
+            }
         }
-        finish(out, begin, 0);
+        finish(out, begin, 0, None);
     }
 }
 
 /// Makes the notice a relay sends back to the sender of `datagram` when its
 /// next hop answered port-unreachable (K6). `None` if the datagram is none of
-/// this protocol's, or of a kind nobody waits an answer for.
+/// this protocol's, or of a kind nobody waits an answer for. Who is not the receiver of a Data
+/// packet cannot check it (W10): the notice is a hint.
 #[must_use]
 pub fn unreachable_notice(datagram: &[u8]) -> Option<Vec<u8>> {
-    let (id, hello) = match Datagram::decode_in_place(datagram).ok()? {
-        Datagram::Hello { client_id, .. } => (client_id, true),
-        Datagram::Data { to, .. } => (to, false),
-        _ => return None,
+    let header = Header::of(datagram).ok()?;
+    let hello = !header.is_data();
+    if hello && !matches!(header.open(0).ok()?, Datagram::Hello { .. }) {
+        return None;
+    }
+    let notice = Packet::Unreachable {
+        id: header.id,
+        hello,
     };
-    let mut notice = Vec::new();
-    Packet::Unreachable { id, hello }.encode(&mut notice);
-    Some(notice)
+    let mut out = Vec::new();
+    notice.encode_as(header.version, &mut out);
+    (out.len() < datagram.len()).then_some(out)
 }
 
-fn start(out: &mut Vec<u8>, kind: u8, id: u64) {
-    out.put_slice(&[VERSION, kind]);
+fn start(out: &mut Vec<u8>, version: u8, kind: u8, id: u64) {
+    out.put_slice(&[version, kind]);
     out.put_u64(id);
 }
 
 /// Begins a Data packet; frames follow, then [`finish`].
-pub(crate) fn start_data(out: &mut Vec<u8>, to: u64, number: u64) {
-    start(out, DATA, to);
-    put_varint(out, number);
+pub(crate) fn start_data(out: &mut Vec<u8>, version: u8, to: u64, number: ShortNumber) {
+    start(out, version, DATA | number.length_bits() << KIND_BITS, to);
+    number.encode(out);
 }
 
-/// Pads the datagram that starts at `begin` with zeros to `min_len`, checksum included, and
-/// appends the checksum.
-pub(crate) fn finish(out: &mut Vec<u8>, begin: usize, min_len: usize) {
-    let end = begin.saturating_add(min_len.saturating_sub(CHECKSUM_LEN));
+/// Pads the datagram that starts at `begin` with zeros to `min_len`, tag included, and appends
+/// the tag; `number` is the whole one of a Data packet.
+pub(crate) fn finish(out: &mut Vec<u8>, begin: usize, min_len: usize, number: Option<u64>) {
+    let end = begin.saturating_add(min_len.saturating_sub(TAG_LEN));
     out.resize(end.max(out.len()), 0);
-    out.put_u32(crc32fast::hash(out.get(begin..).unwrap_or(&[]))); // (W3)
+    seal::seal(out, begin, number); // (W3)
 }
 
 fn decode_hello<F>(
@@ -315,7 +289,7 @@ fn decode_hello<F>(
     len: usize,
 ) -> Result<Datagram<F>, DecodeError> {
     if len != HELLO_LEN {
-        return Err(DecodeError::Field("a Hello of another length than 96")); // (H3)
+        return Err(DecodeError::Field("a Hello of another length than 128")); // (H3)
     }
     let params = take_params(&mut body)?;
     let cookie = match take_u8(&mut body)? {
@@ -340,6 +314,7 @@ fn put_params(out: &mut Vec<u8>, params: &Params) {
         u64::try_from(params.idle_timeout.as_millis()).unwrap_or(MAX_VARINT),
     );
     out.put_slice(&params.reset_token);
+    params.versions.encode(out);
 }
 
 fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
@@ -347,6 +322,7 @@ fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
         receive_window: take_varint(body)?,
         idle_timeout: Duration::from_millis(take_varint(body)?),
         reset_token: take_array(body)?,
+        versions: Versions::decode(body)?,
     };
     if params.idle_timeout < MIN_IDLE_TIMEOUT {
         return Err(DecodeError::Field("an idle timeout below one second")); // (K2)
@@ -387,6 +363,7 @@ mod tests {
             receive_window: MAX_VARINT,
             idle_timeout: Duration::from_millis(MAX_VARINT),
             reset_token: [0xff; 16],
+            versions: Versions::new(&[VERSION; 8]).unwrap(),
         };
         let hello = Packet::Hello {
             client_id: u64::MAX,
@@ -394,7 +371,7 @@ mod tests {
             cookie: Some(cookie),
         };
         assert_eq!(encoded(&hello).len(), HELLO_LEN);
-        assert_eq!(Packet::decode(&encoded(&hello)), Ok(hello));
+        assert_eq!(Packet::decode(&encoded(&hello), 0), Ok(hello));
         assert_eq!(
             encoded(&Packet::Challenge {
                 client_id: 1,
@@ -404,6 +381,13 @@ mod tests {
             38
         );
         assert_eq!(encoded(&Packet::Refuse { client_id: 1 }).len(), 14);
+        let (client_id, versions) = (1, params.versions);
+        let list = Packet::Versions {
+            client_id,
+            versions,
+        };
+        assert_eq!(encoded(&list).len(), 23);
+        assert_eq!(Packet::decode(&encoded(&list), 0), Ok(list));
         let reset = Packet::Reset {
             id: 1,
             token: [0; 16],
@@ -426,7 +410,7 @@ mod tests {
         for bit in 0..datagram.len() * 8 {
             let mut flipped = datagram.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Packet::decode(&flipped), Err(DecodeError::Checksum));
+            assert_eq!(Packet::decode(&flipped, 0), Err(DecodeError::Checksum));
         }
     }
 
@@ -439,7 +423,7 @@ mod tests {
         });
         let notice = unreachable_notice(&data).unwrap();
         assert_eq!(
-            Packet::decode(&notice),
+            Packet::decode(&notice, 0),
             Ok(Packet::Unreachable {
                 id: 77,
                 hello: false

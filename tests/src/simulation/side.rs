@@ -8,7 +8,10 @@ use rudp_proto::{
 };
 
 use super::Plan;
-use crate::pair::{Host, Pair};
+use crate::{
+    datagrams::Decoder,
+    pair::{Host, Pair},
+};
 
 #[derive(Debug)]
 pub(super) struct Side {
@@ -27,6 +30,7 @@ pub(super) struct Side {
     pub(super) closed: Option<CloseReason>,
     /// The counters when there was last something to count.
     pub(super) stats: Stats,
+    decoder: Decoder,
     /// When each byte of the stream was last sent.
     last_sent: Vec<Duration>,
     last_hello: Option<Duration>,
@@ -65,6 +69,7 @@ impl Side {
             closes,
             closed: None,
             stats: Stats::default(),
+            decoder: Decoder::default(),
             last_sent: Vec::new(),
             last_hello: None,
             deadline: None,
@@ -243,7 +248,10 @@ impl Side {
 
     /// Notes when each byte leaves, and checks what leaves again on a timeout (5-1).
     fn observe(&mut self, now: Duration, datagram: &[u8]) {
-        let packet = Packet::decode(datagram).expect("what is sent can be decoded");
+        let packet = self
+            .decoder
+            .decode(datagram)
+            .expect("what is sent can be decoded");
         let frames = match packet {
             Packet::Data { frames, .. } => frames,
             Packet::Hello { .. } => return self.observe_hello(now),

@@ -56,7 +56,7 @@ fn rule_rudp_h2_connection_ids_hang_on_the_seed_and_never_repeat() {
         let mut next = || {
             client.connect(s(0), server_addr()).unwrap();
             client.poll_transmit(s(0), 1, &mut datagram).unwrap();
-            match Packet::decode(&datagram) {
+            match Packet::decode(&datagram, 0) {
                 Ok(Packet::Hello { client_id, .. }) => client_id,
                 other => panic!("{other:?}"),
             }
@@ -101,7 +101,7 @@ fn challenged(config: Config) -> (Endpoint, Cookie) {
     let mut datagram = encoded(&hello(5, None));
     server.handle_datagram(s(0), client_addr(), None, &datagram);
     assert!(server.poll_transmit(s(0), 1, &mut datagram).is_some());
-    match Packet::decode(&datagram) {
+    match Packet::decode(&datagram, 0) {
         Ok(Packet::Challenge {
             client_id: 5,
             cookie,
@@ -240,7 +240,7 @@ fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
         let now = ms(id);
         server.handle_datagram(now, client_addr(), None, &encoded(&hello(id, None)));
         assert!(server.poll_transmit(now, 1, &mut datagram).is_some());
-        match Packet::decode(&datagram) {
+        match Packet::decode(&datagram, 0) {
             Ok(Packet::Challenge { cookie, .. }) => cookies.push(cookie),
             other => panic!("{other:?}"),
         }

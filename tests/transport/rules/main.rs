@@ -7,6 +7,7 @@ mod flow;
 mod handshake;
 mod life;
 mod loss;
+mod versions;
 mod wire;
 
 use core::ops::Range;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use conformance::datagrams::encoded;
 use conformance::pair::{Pair, clean};
-use rudp_proto::wire::{Ack, Cookie, Frame, Packet, Params};
+use rudp_proto::wire::{Ack, Cookie, Frame, Packet, Params, Versions};
 use rudp_proto::{CloseReason, Config, Lost};
 
 pub(crate) const TRACED: Config = Config {
@@ -30,6 +31,7 @@ pub(crate) const PARAMS: Params = Params {
     receive_window: 100_000,
     idle_timeout: Duration::from_secs(60),
     reset_token: [9; 16],
+    versions: Versions::DEFAULT,
 };
 
 pub(crate) fn data(frames: Vec<Frame<'_>>) -> Vec<u8> {

@@ -1,7 +1,7 @@
-//! The wire format, W1 to W9.
+//! The wire format, W1 to W11.
 
 use conformance::datagrams::{encoded, has, sealed};
-use conformance::pair::{client_addr, pattern, server_addr};
+use conformance::pair::{Pair, client_addr, pattern, server_addr};
 use conformance::time::s;
 use rudp_proto::CloseReason;
 use rudp_proto::wire::{
@@ -22,10 +22,10 @@ fn rule_rudp_w1_a_datagram_has_at_most_1200_bytes() {
         (1_190..=MAX_DATAGRAM).contains(&longest.unwrap()),
         "{longest:?}"
     );
-    let fits = sealed([&data(vec![Frame::Ping])[..12], &[0; 1_184]].concat());
-    assert!(Packet::decode(&fits).is_ok());
-    let over = sealed([&data(vec![Frame::Ping])[..12], &[0; 1_185]].concat());
-    assert_eq!(Packet::decode(&over), Err(DecodeError::TooLong(1_201)));
+    let fits = sealed([&data(vec![Frame::Ping])[..15], &[0; 1_181]].concat());
+    assert!(Packet::decode(&fits, 0).is_ok());
+    let over = sealed([&data(vec![Frame::Ping])[..15], &[0; 1_182]].concat());
+    assert_eq!(Packet::decode(&over, 0), Err(DecodeError::TooLong(1_201)));
 }
 
 /// (W2)
@@ -33,14 +33,14 @@ fn rule_rudp_w1_a_datagram_has_at_most_1200_bytes() {
 fn rule_rudp_w2_another_version_or_type_is_dropped() {
     let mut version = encoded(&Packet::Refuse { client_id: 1 });
     version.truncate(10);
-    version[0] = 2;
+    version[0] = 3;
     assert_eq!(
-        Packet::decode(&sealed(version.clone())),
-        Err(DecodeError::Version(2))
+        Packet::decode(&sealed(version.clone()), 0),
+        Err(DecodeError::Version(3))
     );
-    version[..2].copy_from_slice(&[1, 6]);
+    version[..2].copy_from_slice(&[2, 6]);
     assert_eq!(
-        Packet::decode(&sealed(version)),
+        Packet::decode(&sealed(version), 0),
         Err(DecodeError::PacketType(6))
     );
 }
@@ -49,7 +49,8 @@ fn rule_rudp_w2_another_version_or_type_is_dropped() {
 #[test]
 fn rule_rudp_w3_a_wrong_checksum_is_dropped_and_counted() {
     let (mut pair, _, _) = established();
-    let mut datagram = pair.log.last().unwrap().2.clone();
+    let from_server = pair.log.iter().rev().find(|(_, client, _)| !*client);
+    let mut datagram = from_server.unwrap().2.clone();
     assert_eq!(sealed(datagram[..datagram.len() - 4].to_vec()), datagram);
     datagram[12] ^= 4;
     let before = pair.client.endpoint.stats().corrupted;
@@ -101,7 +102,7 @@ fn rule_rudp_w5_a_varint_holds_62_bits() {
         MAX_VARINT,
     ] {
         let datagram = data(vec![Frame::MaxData(value)]);
-        let Ok(Packet::Data { frames, .. }) = Packet::decode(&datagram) else {
+        let Ok(Packet::Data { frames, .. }) = Packet::decode(&datagram, 0) else {
             panic!("{value}");
         };
         assert_eq!(frames, [Frame::MaxData(value)]);
@@ -115,14 +116,17 @@ fn rule_rudp_w5_a_varint_holds_62_bits() {
 /// (W6)
 #[test]
 fn rule_rudp_w6_a_data_packet_has_a_known_frame_and_31_bytes_if_it_asks() {
-    let head = &data(vec![Frame::Ping])[..11];
-    assert!(Packet::decode(&sealed(head.to_vec())).is_err(), "no frame");
+    let head = &data(vec![Frame::Ping])[..14];
     assert!(
-        Packet::decode(&sealed([head, &[0, 0]].concat())).is_err(),
+        Packet::decode(&sealed(head.to_vec()), 0).is_err(),
+        "no frame"
+    );
+    assert!(
+        Packet::decode(&sealed([head, &[0, 0]].concat()), 0).is_err(),
         "padding only"
     );
     let unknown = sealed([head, &[9]].concat());
-    assert_eq!(Packet::decode(&unknown), Err(DecodeError::FrameType(9)));
+    assert_eq!(Packet::decode(&unknown, 0), Err(DecodeError::FrameType(9)));
     let (mut pair, _, _) = established();
     pair.run_for(s(25)); // keepalives
     let asks = |bytes: &[u8]| has(bytes, |frame| frame.is_ack_eliciting());
@@ -158,16 +162,16 @@ fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
         ("two ranges that touch", &[2, 9, 0, 1, 1, 0, 1]),
         ("below zero", &[2, 9, 0, 0, 11]),
     ] {
-        let datagram = sealed([&data(vec![Frame::Ping])[..11], body].concat());
-        assert!(Packet::decode(&datagram).is_err(), "{case}");
+        let datagram = sealed([&data(vec![Frame::Ping])[..14], body].concat());
+        assert!(Packet::decode(&datagram, 0).is_err(), "{case}");
     }
 }
 
 /// (W8)
 #[test]
 fn rule_rudp_w8_stream_data_ends_at_the_last_offset_or_before() {
-    assert!(Packet::decode(&data(vec![stream(MAX_VARINT - 1, b"x", true)])).is_ok());
-    assert!(Packet::decode(&data(vec![stream(MAX_VARINT, b"x", true)])).is_err());
+    assert!(Packet::decode(&data(vec![stream(MAX_VARINT - 1, b"x", true)]), 0).is_ok());
+    assert!(Packet::decode(&data(vec![stream(MAX_VARINT, b"x", true)]), 0).is_err());
 }
 
 /// (W9)
@@ -181,9 +185,68 @@ fn rule_rudp_w9_a_reason_is_utf8_of_at_most_256_bytes() {
         reason: "\u{20ac}".repeat(85),
     };
     assert_eq!(pair.server.closed(), [&said]);
-    let head = [&data(vec![Frame::Ping])[..11], &[7, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let head = [&data(vec![Frame::Ping])[..14], &[7, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
     let long = [&[0x41, 1][..], &[b'x'; MAX_REASON + 1]].concat();
     for reason in [&[1, 0xff][..], &long] {
-        assert!(Packet::decode(&sealed([&head, reason].concat())).is_err());
+        assert!(Packet::decode(&sealed([&head, reason].concat()), 0).is_err());
     }
+}
+
+/// (W10)
+#[test]
+fn rule_rudp_w10_a_packet_number_travels_short_and_is_checked_whole() {
+    let (mut pair, client, _) = established();
+    let lengths = |pair: &Pair| -> Vec<u8> {
+        let sent = pair.log.iter().filter(|(_, client, _)| *client);
+        let kinds = sent.map(|(_, _, bytes)| bytes[1]);
+        kinds
+            .filter(|kind| kind & 15 == 2)
+            .map(|kind| kind >> 4)
+            .collect()
+    };
+    pair.client.send_all(client, &pattern(400_000));
+    pair.run_for(s(5));
+    let numbers = pair.frames(true).into_iter().map(|(_, number, _)| number);
+    assert!(numbers.max() > Some(300), "the lowest byte has wrapped");
+    assert!(lengths(&pair).iter().all(|bits| *bits <= 1));
+
+    // The first one once more, and its number is read as a later one.
+    let first = pair
+        .log
+        .iter()
+        .find(|(_, client, bytes)| *client && bytes[1] == 2);
+    let replay = first.unwrap().2.clone();
+    let received = pair.server.endpoint.stats();
+    let server = &mut pair.server.endpoint;
+    server.handle_datagram(pair.now, client_addr(), None, &replay);
+    assert_eq!(server.stats().corrupted, received.corrupted + 1);
+
+    // Without acknowledgements, it takes more bytes.
+    pair.lets_pass = Box::new(|_, client, _| client);
+    for _ in 0..300 {
+        pair.inject(false, 0, vec![Frame::Ping]); // each is answered
+    }
+    assert_eq!(lengths(&pair).last(), Some(&1));
+}
+
+/// (W11)
+#[test]
+fn rule_rudp_w11_an_ack_asks_for_one_after_16384_unanswered_packets() {
+    let (mut pair, client, server) = established();
+    let pings = |pair: &Pair| {
+        let frames = pair.frames(false).into_iter();
+        frames.filter(|(_, _, frame)| *frame == Frame::Ping).count()
+    };
+    pair.lets_pass = Box::new(|_, client, _| !client);
+    let before = pair.log.len();
+    for _ in 0..16_400 {
+        pair.inject(true, 0, vec![Frame::Ping]);
+    }
+    let answers = pair.log[before..].iter().filter(|(_, client, _)| !*client);
+    assert!(answers.count() >= 16_400, "one each");
+    assert_eq!(pings(&pair), 1, "one, until it is answered");
+    pair.lets_pass = Box::new(|_, _, _| true);
+    pair.run_for(s(5));
+    assert!(pair.client.conn(client).is_established());
+    assert!(pair.server.conn(server).is_established());
 }

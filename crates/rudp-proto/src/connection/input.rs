@@ -7,12 +7,12 @@ use rto::{Outcome, Progress, Sample};
 use super::{Connection, Delivery, Phase};
 use crate::ack::Urgency;
 use crate::congestion::Surroundings;
-use crate::handshake::same;
+use crate::handshake::{Handshake, same};
 use crate::loss::{Acked, Content};
 use crate::receiver::Unacceptable;
 use crate::stats::add;
 use crate::trace::{HandshakeStep, Step, TracedPacket};
-use crate::wire::{Cookie, Frame, Frames, Params, ResetToken};
+use crate::wire::{Cookie, Frame, Frames, Params, ResetToken, Versions};
 use crate::{CloseReason, Lost};
 
 impl Connection {
@@ -24,6 +24,24 @@ impl Connection {
         }
         let sample = self.handshake.sample(now, false);
         self.handle_handshake_acked(now, sample);
+        self.hello_due = true;
+        self.update_stats();
+    }
+
+    /// The server does not speak the version of the Hello, but these (V3).
+    pub(crate) fn handle_versions(&mut self, now: Duration, theirs: &Versions) {
+        self.now = now;
+        let asks = self.phase == Phase::Connecting && self.handshake.cookie.is_none();
+        if !asks || self.negotiated || theirs.contains(self.version) {
+            return;
+        }
+        let Some(version) = self.params.versions.common(theirs) else {
+            return self.lose(CloseReason::Lost(Lost::Version(*theirs)));
+        };
+        (self.version, self.negotiated) = (version, true);
+        let sample = self.handshake.sample(now, false);
+        self.handle_handshake_acked(now, sample);
+        self.handshake = Handshake::default();
         self.hello_due = true;
         self.update_stats();
     }
@@ -156,6 +174,10 @@ impl Connection {
             let same = known.is_some_and(|remote| (remote.id, remote.params) == (id, params));
             let error = Unacceptable::Violation("other SETTINGS than before (H7)");
             return if same { Ok(()) } else { Err(error) };
+        }
+        if self.params.versions.common(&params.versions) != Some(self.version) {
+            let what = "a version that negotiation does not lead to (V4)";
+            return Err(Unacceptable::Violation(what));
         }
         self.hello_due = false;
         let sample = self.handshake.sample(now, true);

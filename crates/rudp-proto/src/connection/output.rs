@@ -10,7 +10,8 @@ use crate::ranges::length;
 use crate::sender::Chunk;
 use crate::stats::add;
 use crate::trace::{Step, TracedPacket};
-use crate::wire::{self, CHECKSUM_LEN, Frame, MAX_DATAGRAM, Packet, RESET_LEN};
+use crate::wire::{self, Frame, MAX_DATAGRAM, Packet, RESET_LEN, TAG_LEN};
+use crate::{CloseReason, Lost};
 
 /// More than a packet needs beside its stream data, to ask the window.
 const PACKET_OVERHEAD: u64 = 64;
@@ -47,7 +48,7 @@ impl Connection {
             params,
             cookie,
         }
-        .encode(out);
+        .encode_as(self.version, out);
         let step = self.handshake.handle_sent(now);
         self.trace(now, Step::Handshake(step));
         let timer = self.flight.timer_mut();
@@ -68,20 +69,26 @@ impl Connection {
             return false;
         };
         let by_timer = core::mem::take(&mut self.probe_due);
+        let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
+        self.ping_due |= ack_due && self.phase == Phase::Open && self.flight.is_unanswered(); // (W11)
         let wants = self.wants_to_send();
         if self.flight.is_idle(now) {
             self.congestion.handle_idle();
         }
         let forced = by_timer || (core::mem::take(&mut self.retransmission_due) && wants.is_some());
         let eliciting = forced || self.is_admitted(now, wants);
-        let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
         let probes_path = core::mem::take(&mut self.path_probe_due) && !eliciting;
         if !eliciting && !ack_due && !probes_path {
             return false;
         }
+        let Some(short) = self.flight.short_number() else {
+            self.acks.handle_sent(); // nobody hears it any more
+            self.lose(CloseReason::Lost(Lost::Exhausted)); // (W10)
+            return false;
+        };
         let number = self.flight.next_number();
         let begin = out.len();
-        wire::start_data(out, remote.id, number);
+        wire::start_data(out, self.version, remote.id, short);
         let ack = self.acks.poll(now);
         if ack
             .map(|(delay, ranges)| wire::put_ack(out, delay, ranges))
@@ -90,7 +97,7 @@ impl Connection {
             self.acks.handle_sent();
         }
         if !eliciting && !probes_path {
-            wire::finish(out, begin, 0);
+            wire::finish(out, begin, 0, Some(number));
             self.trace_sent(now, number, written(out, begin));
             self.flight.handle_sent(now, None);
             return true;
@@ -103,7 +110,7 @@ impl Connection {
         } else {
             self.fill(begin.saturating_add(room), out)
         };
-        wire::finish(out, begin, RESET_LEN.saturating_add(1)); // (W6)
+        wire::finish(out, begin, RESET_LEN.saturating_add(1), Some(number)); // (W6)
         self.trace_sent(now, number, written(out, begin));
         let bytes = if probes_path { 0 } else { written(out, begin) };
         let in_flight = self.flight.bytes();
@@ -205,7 +212,7 @@ impl Connection {
         let used = out
             .len()
             .saturating_add(wire::stream_header_len(longest.range.start))
-            .saturating_add(CHECKSUM_LEN);
+            .saturating_add(TAG_LEN);
         let room = brim.saturating_sub(used) as u64;
         let chunk = self.send.next_chunk(room).filter(|_| !self.is_over())?;
         let len = length(&chunk.range);

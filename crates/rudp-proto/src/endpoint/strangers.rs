@@ -9,37 +9,58 @@ use core::time::Duration;
 use super::Endpoint;
 use crate::Connection;
 use crate::stats::add;
-use crate::wire::{Cookie, Packet, Params, RESET_LEN};
+use crate::wire::{Cookie, Header, Packet, Params, RESET_LEN};
 
 /// Answers that wait to be sent; more are dropped (K9).
 const MAX_ANSWERS: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    waiting: VecDeque<(SocketAddr, Packet<'static>)>,
+    /// To whom, in which version, and what.
+    waiting: VecDeque<(SocketAddr, u8, Packet<'static>)>,
 }
 
 impl Answers {
     pub(super) fn poll(&mut self, out: &mut Vec<u8>) -> Option<SocketAddr> {
-        let (to, packet) = self.waiting.pop_front()?;
-        packet.encode(out);
+        let (to, version, packet) = self.waiting.pop_front()?;
+        packet.encode_as(version, out);
         Some(to)
     }
 }
 
 impl Endpoint {
+    /// A datagram of a version that is not spoken here: a Hello is answered by those that are (V2).
+    pub(super) fn handle_foreign(&mut self, from: SocketAddr, header: &Header<'_>) {
+        if !header.is_intact() {
+            return add(&mut self.stats.corrupted, 1);
+        }
+        add(&mut self.stats.unknown_versions, 1);
+        let (client_id, versions) = (header.id, self.config.versions);
+        let list = Packet::Versions {
+            client_id,
+            versions,
+        };
+        if self.listening && header.is_foreign_hello() && self.answer(from, 0, list) {
+            add(&mut self.stats.versions_sent, 1);
+        }
+    }
+
     /// A Hello: challenged without a valid cookie (H4), else accepted (H6) or
     /// refused (H9).
     pub(super) fn handle_hello(
         &mut self,
         now: Duration,
         from: SocketAddr,
+        version: u8,
         client_id: u64,
         params: Params,
         cookie: Option<Cookie>,
     ) {
         if !self.listening {
             return add(&mut self.stats.not_listening, 1);
+        }
+        if params.versions.common(&self.config.versions) != Some(version) {
+            return add(&mut self.stats.malformed, 1); // negotiation does not lead there (V4)
         }
         if self.by_remote.contains_key(&(from, client_id)) {
             return; // its SETTINGS are on their way, again if need be (H6)
@@ -52,19 +73,19 @@ impl Endpoint {
                 add(&mut self.stats.bad_cookies, 1);
             }
             let cookie = self.keys.mint_cookie(now, from, client_id);
-            if self.answer(from, Packet::Challenge { client_id, cookie }) {
+            if self.answer(from, version, Packet::Challenge { client_id, cookie }) {
                 add(&mut self.stats.challenges_sent, 1);
             }
             return;
         };
         if self.is_full() {
-            if self.answer(from, Packet::Refuse { client_id }) {
+            if self.answer(from, version, Packet::Refuse { client_id }) {
                 add(&mut self.stats.refusals_sent, 1);
             }
         } else {
             self.used_cookies.insert(good);
             let handle = self.insert(now, from, |birth| {
-                Connection::accept(birth, client_id, params)
+                Connection::accept(birth, version, client_id, params)
             });
             self.by_remote.insert((from, client_id), handle);
         }
@@ -73,21 +94,22 @@ impl Endpoint {
     /// A Data packet of `len` bytes for an id that is not in use: a stateless
     /// reset, if it is shorter, so that two endpoints never answer each other
     /// for ever (K5). An id in use from elsewhere gets no answer (H10).
-    pub(super) fn handle_unknown(&mut self, from: SocketAddr, id: u64, len: usize) {
+    pub(super) fn handle_unknown(&mut self, from: SocketAddr, header: &Header<'_>, len: usize) {
+        let id = header.id;
         add(&mut self.stats.unknown, 1);
         if len <= RESET_LEN || self.by_local.contains_key(&id) {
             return;
         }
         let token = self.keys.reset_token(id);
-        if self.answer(from, Packet::Reset { id, token }) {
+        if self.answer(from, header.version, Packet::Reset { id, token }) {
             add(&mut self.stats.resets_sent, 1);
         }
     }
 
-    fn answer(&mut self, to: SocketAddr, packet: Packet<'static>) -> bool {
+    fn answer(&mut self, to: SocketAddr, version: u8, packet: Packet<'static>) -> bool {
         let room = self.answers.waiting.len() < MAX_ANSWERS;
         if room {
-            self.answers.waiting.push_back((to, packet));
+            self.answers.waiting.push_back((to, version, packet));
         } else {
             add(&mut self.stats.answers_dropped, 1);
         }
