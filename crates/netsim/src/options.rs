@@ -71,6 +71,9 @@ pub struct LinkOptions {
     /// How much may wait for the bottleneck, such as 250kB
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = units::size)]
     pub queue: usize,
+    /// The longest packet, such as 1280B; longer ones are dropped [default: unlimited]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    pub mtu: Option<usize>,
     /// Drop what exceeds a rate, after a burst of that size, such as 100mbit@25kB
     #[arg(long, value_name = "RATE@SIZE", value_parser = policer)]
     pub policer: Option<Policer>,
@@ -92,8 +95,10 @@ impl LinkOptions {
             corrupt: self.corrupt,
             rate: self.rate,
             queue: self.queue,
+            mtu: self.mtu,
             policer: self.policer,
             blackouts: self.blackout.clone(),
+            ..LinkConfig::PERFECT
         }
     }
 }
