@@ -16,6 +16,8 @@ pub(crate) struct Acks {
     /// taken, since frames may come twice (L8).
     received: RangeSet,
     newest: Option<(u64, Duration)>,
+    /// Numbers below it are in an ACK that arrived, and not repeated (L16).
+    settled: u64,
     /// Ack-eliciting packets that no ACK of ours covers yet.
     unacknowledged: u32,
     /// `Some` exactly while `unacknowledged > 0`.
@@ -37,6 +39,7 @@ impl Acks {
         Self {
             received: RangeSet::default(),
             newest: None,
+            settled: 0,
             unacknowledged: 0,
             deadline: None,
             max_delay,
@@ -68,6 +71,7 @@ impl Acks {
             self.newest = Some((number, now));
         }
         self.received.insert(number..number.saturating_add(1));
+        self.settled = self.settled.min(number);
         let newest = self.newest.map_or(number, |(newest, _)| newest);
         self.received.remove(0..newest.saturating_sub(MEMORY));
         if self.received.len() > MAX_RANGES {
@@ -104,7 +108,16 @@ impl Acks {
         now: Duration,
     ) -> Option<(Duration, impl Iterator<Item = Range<u64>> + Clone)> {
         let (_, newest_at) = self.newest.filter(|_| self.unacknowledged > 0)?;
-        Some((now.saturating_sub(newest_at), self.received.iter().rev()))
+        let ranges = self.received.iter().rev().enumerate();
+        let settled = self.settled;
+        let ranges = ranges.filter(move |(index, range)| *index == 0 || range.end > settled); // (L16)
+        let ranges = ranges.map(|(_, range)| range);
+        Some((now.saturating_sub(newest_at), ranges))
+    }
+
+    /// An ACK of numbers below `end` arrived (L16).
+    pub(crate) fn handle_acked(&mut self, end: u64) {
+        self.settled = self.settled.max(end);
     }
 
     pub(crate) fn handle_sent(&mut self) {
@@ -168,6 +181,22 @@ mod tests {
         acks.handle_packet(ms(0), 0, Urgency::None);
         acks.handle_packet(ms(0), 7, Urgency::None);
         assert!(acks.poll(ms(0)).is_none() && acks.deadline().is_none());
+    }
+
+    #[test]
+    fn what_an_ack_that_arrived_says_is_not_repeated() {
+        let ranges = |acks: &Acks| acks.poll(ms(0)).unwrap().1.collect::<alloc::vec::Vec<_>>();
+        let mut acks = Acks::new(DELAY);
+        for number in [0, 2, 4] {
+            acks.handle_packet(ms(0), number, Urgency::AtOnce);
+        }
+        assert_eq!(ranges(&acks), [4..5, 2..3, 0..1]);
+        acks.handle_acked(3);
+        assert_eq!(ranges(&acks), core::slice::from_ref(&(4..5)));
+        acks.handle_acked(5);
+        assert_eq!(ranges(&acks), core::slice::from_ref(&(4..5)), "never none");
+        acks.handle_packet(ms(0), 1, Urgency::Normal);
+        assert_eq!(ranges(&acks)[..], [4..5, 0..3], "news");
     }
 
     #[test]

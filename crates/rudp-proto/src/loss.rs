@@ -1,10 +1,11 @@
 //! What is in flight, what an ACK tells about it, and when something is lost.
 //!
 //! Two judges and no third: later packets that were acknowledged (L3, L11), and the
-//! one [`RetransmitTimer`] (L4).
+//! one [`RetransmitTimer`] (L4). A probe repeats, and judges nothing (L14).
 
 mod reordering;
 mod silence;
+mod tail;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -19,6 +20,7 @@ use crate::sender::Chunk;
 use crate::wire::{AckRanges, ShortNumber};
 use reordering::Reordering;
 use silence::Silence;
+use tail::Tail;
 
 /// So many numbers above the largest acknowledged one, an ACK asks for one itself (W11).
 const MOST_UNANSWERED: u64 = 1 << 14;
@@ -40,8 +42,12 @@ pub(crate) struct SentPacket {
     /// None in a probe of the path, which congestion control does not know (L13).
     pub(crate) bytes: u64,
     pub(crate) content: Content,
+    /// Its ACK, if it has one, is of numbers below (L16).
+    pub(crate) acks_below: u64,
     /// The timer's expiry made it.
     pub(crate) by_timer: bool,
+    /// A later packet carries its content too: only the loss of that one makes it due (L14).
+    pub(crate) repeated: bool,
     /// It was declared lost; an acknowledgement of it comes late (L5).
     pub(crate) declared_lost: bool,
     /// What had been delivered when it left (G3).
@@ -103,6 +109,7 @@ pub(crate) struct Flight {
     remembered: BTreeMap<u64, SentPacket>,
     newest: Option<Newest>,
     silence: Option<Silence>,
+    tail: Tail,
     reordering: Reordering,
     timer: RetransmitTimer<TimerEvents>,
     /// When the last packet that asks for an answer left.
@@ -122,6 +129,7 @@ impl Flight {
             remembered: BTreeMap::new(),
             newest: None,
             silence: None,
+            tail: Tail::new(config.max_ack_delay),
             reordering: Reordering::new(config.adapts_to_reordering),
             timer: RetransmitTimer::new(estimator).observed_by(events),
             last_sent: None,
@@ -202,6 +210,9 @@ impl Flight {
             self.timer.handle_sent(now); // (5.1-1)
         }
         self.last_sent = Some(now);
+        if self.packets.is_empty() {
+            self.tail.begin(now);
+        }
         self.bytes = self.bytes.saturating_add(packet.bytes);
         self.packets.insert(number, packet);
     }
@@ -220,6 +231,7 @@ impl Flight {
         }
         let mut acked = Acked::default();
         let mut newest_sent_at = None;
+        let mut oldest_sent_at: Option<Duration> = None;
         for range in ranges.iter() {
             let late = take(&mut self.remembered, range.clone());
             acked.late = acked.late.saturating_add(late.len() as u64);
@@ -234,6 +246,11 @@ impl Flight {
                     acked.largest = number;
                     newest_sent_at = Some(packet.sent_at);
                 }
+                if !packet.declared_lost {
+                    let sent_at =
+                        oldest_sent_at.map_or(packet.sent_at, |at| at.min(packet.sent_at));
+                    oldest_sent_at = Some(sent_at);
+                }
                 acked.packets.push(packet);
             }
         }
@@ -243,6 +260,7 @@ impl Flight {
         if self.silence.take().is_some() {
             self.packets.retain(|_, packet| !packet.is_path_probe());
         }
+        self.tail.handle_acked(now, oldest_sent_at);
         let rtt = now.saturating_sub(sent_at);
         self.reordering.handle_round_trip(rtt);
         if self
@@ -369,7 +387,8 @@ impl Flight {
         let first_young = self.packets.iter().find(|(_, packet)| young(packet));
         let end = first_young.map_or(self.next, |(number, _)| *number);
         let candidates = self.packets.range(..end);
-        let candidates = candidates.filter(|(_, packet)| !packet.is_path_probe());
+        let candidates =
+            candidates.filter(|(_, packet)| !packet.is_path_probe() && !packet.repeated);
         let earliest = candidates.min_by_key(|(_, packet)| rank(&packet.content));
         let number = earliest.map(|(number, _)| *number);
         let packet = number.and_then(|number| self.packets.remove(&number));
@@ -378,6 +397,30 @@ impl Flight {
             self.remember(number, packet.clone());
         }
         Some((expiry, packet))
+    }
+
+    /// What is to be repeated next if nothing arrives, and when (L14).
+    fn tail(&self) -> Option<(u64, Duration)> {
+        let srtt = self.timer.estimator().srtt()?;
+        let mut packets = self.packets.iter().filter(|_| self.silence.is_none());
+        let waits = |packet: &SentPacket| !packet.repeated && packet.content != Content::default();
+        let (number, oldest) = packets.find(|(_, packet)| waits(packet))?;
+        let window = self.reordering.window(srtt);
+        let deadline = self.tail.deadline(oldest.sent_at, srtt, window)?;
+        Some((*number, deadline))
+    }
+
+    pub(crate) fn tail_deadline(&self) -> Option<Duration> {
+        self.tail().map(|(_, deadline)| deadline)
+    }
+
+    /// The content to repeat since it is time; its packet stays in flight.
+    pub(crate) fn handle_tail_deadline(&mut self, now: Duration) -> Option<Content> {
+        let (number, _) = self.tail().filter(|(_, deadline)| *deadline <= now)?;
+        self.tail.handle_probe(now);
+        let packet = self.packets.get_mut(&number)?;
+        packet.repeated = true;
+        Some(packet.content.clone())
     }
 
     /// When to ask whether a silent path is back (L13).

@@ -25,6 +25,8 @@ pub struct Stats {
     pub timeouts: u64,
     /// Times at which packets were declared lost by later acknowledged ones.
     pub fast_retransmits: u64,
+    /// Repetitions of what got no answer in time, before anything proved it lost (L14).
+    pub tail_probes: u64,
     /// Probes of a silent path (L13).
     pub path_probes: u64,
     /// Datagrams sent, Hellos included.

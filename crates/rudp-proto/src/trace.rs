@@ -31,6 +31,8 @@ pub enum Step {
         /// How many were declared lost at once.
         packets: u32,
     },
+    /// What waits too long for its ACK is repeated (L14).
+    TailProbe,
     /// A silent path was probed (L13).
     PathProbe,
     /// Packets that had been declared lost were acknowledged after all (L5).

@@ -1,4 +1,4 @@
-//! Loss and timers, L1 to L13.
+//! Loss and timers, L1 to L16.
 
 use conformance::pair::{Pair, clean, pattern};
 use conformance::time::{ms, s};
@@ -118,6 +118,12 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
     pair.run_for(ms(500));
     pair.client.conn(client).write(b"later").unwrap();
     pair.run_until(start + s(40)); // beyond the keepalive, which has to wait (K1)
+    let frames = pair.frames(true).into_iter();
+    let mut at_start = frames.filter_map(|(at, _, frame)| match frame {
+        Frame::Stream { offset, .. } if at == start => Some(offset),
+        _ => None,
+    });
+    let third = at_start.nth(2).unwrap();
     let repeated = pair
         .frames(true)
         .into_iter()
@@ -131,8 +137,8 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
         });
     assert_eq!(
         repeated.collect::<Vec<_>>(),
-        [1, 3, 7, 15, 31].map(|at| (s(at), 0)),
-        "one packet at a time"
+        [(1, third), (3, 0), (7, 0), (15, 0), (31, 0)].map(|(at, offset)| (s(at), offset)),
+        "one packet at a time; what was before the third left too recently (L14)"
     );
     for trace in &pair.client.traces {
         if let Step::Retransmit { rto, last_sent_at } = trace.step {
@@ -309,12 +315,12 @@ fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
     };
     let probes = pings(&pair, true);
     assert!((30..=38).contains(&probes.len()), "{}", probes.len());
-    assert!(probes[0] > dark + s(1), "none before the expiry");
+    assert!(probes[0] >= dark + s(1), "none before the expiry");
     let pauses = probes.windows(2).map(|two| two[1] - two[0]);
     assert!(pauses.min().unwrap() >= ms(250));
     let sent = pair.sent(true).into_iter();
     let repeated = sent.filter(|(at, _)| *at > dark).count() - probes.len();
-    assert_eq!(repeated, 3, "the timer, at 1, 3 and 7 s, and nothing else");
+    assert_eq!(repeated, 4, "twice at once (L14), the timer at 3 and 7 s");
 
     pair.run_until(light + ms(450));
     assert_eq!(pair.server.bytes(server), b"from the client");
@@ -328,4 +334,82 @@ fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
     let steps = pair.client.traces.iter().map(|trace| trace.step);
     let told = steps.filter(|step| *step == Step::PathProbe).count();
     assert_eq!(told as u64, counted);
+}
+
+/// (L14)
+#[test]
+fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
+    let (mut pair, client, _) = established();
+    for _ in 0..20 {
+        pair.client.conn(client).write(b"x").unwrap();
+        pair.run_for(ms(100)); // an ACK comes after 40 ms, and the 25 of its delay
+    }
+    let start = pair.now;
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.client.conn(client).write(b"no answer").unwrap();
+    pair.run_for(ms(999));
+    let traces = pair.client.traces.iter();
+    let moved = traces.filter(|trace| {
+        let moved = matches!(trace.step, Step::Timer(rto::Event::Restarted { .. }));
+        moved && trace.at > start
+    });
+    assert_eq!(moved.count(), 0, "no probe moves the timer");
+    let stats = *pair.client.conn(client).stats();
+    assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));
+    assert_eq!((stats.tail_probes, stats.congestion_window), (2, 12_000));
+    pair.run_for(ms(1));
+    assert_eq!(pair.client.conn(client).stats().timeouts, 1);
+    let sent = pair.frames(true).into_iter().filter_map(|(at, _, frame)| {
+        let data = matches!(frame, Frame::Stream { data, .. } if data == b"no answer");
+        data.then(|| at.checked_sub(start)).flatten()
+    });
+    let sent: Vec<_> = sent.collect();
+    let pauses: Vec<_> = sent.windows(2).map(|two| two[1] - two[0]).collect();
+    let (least, most) = (pauses.iter().min(), pauses.iter().max());
+    assert_eq!(sent.len(), 3);
+    assert!(
+        *least.unwrap() >= ms(75) && *most.unwrap() <= ms(85),
+        "{pauses:?}"
+    );
+
+    // The end of a burst: the answer to the probe proves the rest lost.
+    let (mut pair, client, server) = established();
+    let (start, mut count) = (pair.now, 0);
+    pair.lets_pass = Box::new(move |_, from_client, _| {
+        count += u32::from(from_client);
+        !from_client || !(4..=8).contains(&count)
+    });
+    pair.client.conn(client).write(&pattern(9_000)).unwrap();
+    pair.run_until(start + ms(250));
+    assert_eq!(pair.server.bytes(server).len(), 9_000);
+    let stats = pair.client.conn(client).stats();
+    assert_eq!((stats.timeouts, stats.tail_probes), (0, 1));
+}
+
+/// (L16)
+#[test]
+fn rule_rudp_l16_what_an_ack_that_arrived_says_is_not_repeated() {
+    let (mut pair, client, server) = established();
+    for round in 0..200 {
+        pair.lets_pass = Box::new(move |_, from_client, _| !from_client || round % 4 > 0);
+        pair.client.conn(client).write(b"to").unwrap();
+        pair.settle();
+        pair.lets_pass = Box::new(|_, _, _| true); // a gap for good in each fourth round
+        pair.run_for(ms(22));
+        pair.server.conn(server).write(b"fro").unwrap();
+        pair.run_for(ms(100));
+    }
+    let ranges = pair
+        .frames(false)
+        .into_iter()
+        .filter_map(|(_, _, frame)| match frame {
+            Frame::Ack(ack) => Some(ack.ranges.iter().count()),
+            _ => None,
+        });
+    let ranges: Vec<_> = ranges.collect();
+    assert!(
+        ranges.contains(&2) && ranges.iter().all(|count| *count <= 4),
+        "{ranges:?}"
+    );
+    assert_eq!(pair.client.conn(client).stats().timeouts, 0);
 }

@@ -109,7 +109,9 @@ mod tests {
             sent_at: ms(*at),
             bytes: 1_000,
             content: Content::default(),
+            acks_below: 0,
             by_timer: false,
+            repeated: false,
             declared_lost: false,
             snapshot: rate.handle_sent(ms(*at), flight + 1_000 * index as u64),
         };

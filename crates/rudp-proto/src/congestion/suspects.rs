@@ -46,7 +46,9 @@ mod tests {
             sent_at: Duration::from_millis(*ms),
             bytes: 100,
             content: Content::default(),
+            acks_below: 0,
             by_timer: false,
+            repeated: false,
             declared_lost: true,
             snapshot: Snapshot::default(),
         };

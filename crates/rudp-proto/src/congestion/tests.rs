@@ -35,7 +35,9 @@ impl World {
             sent_at: self.now,
             bytes,
             content: Content::default(),
+            acks_below: 0,
             by_timer: false,
+            repeated: false,
             declared_lost: false,
             snapshot: self.control.handle_sent(self.now, bytes, flight),
         };

@@ -201,6 +201,7 @@ impl Connection {
     /// is over.
     pub(super) fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
         for packet in &acked.packets {
+            self.acks.handle_acked(packet.acks_below);
             self.handle_content_acked(&packet.content);
         }
         let around = Surroundings {
@@ -218,7 +219,7 @@ impl Connection {
             let packets = u32::try_from(packets).unwrap_or(u32::MAX);
             self.trace(now, Step::FastRetransmit { packets });
         }
-        for packet in &acked.lost {
+        for packet in acked.lost.iter().filter(|packet| !packet.repeated) {
             self.handle_content_lost(&packet.content);
         }
         add(&mut self.stats.spurious_losses, acked.late);

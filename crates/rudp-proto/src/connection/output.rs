@@ -89,11 +89,11 @@ impl Connection {
         let number = self.flight.next_number();
         let begin = out.len();
         wire::start_data(out, self.version, remote.id, short);
-        let ack = self.acks.poll(now);
-        if ack
-            .map(|(delay, ranges)| wire::put_ack(out, delay, ranges))
-            .is_some()
-        {
+        let ack = self.acks.poll(now).map(|(delay, ranges)| {
+            wire::put_ack(out, delay, ranges.clone());
+            ranges.map(|newest| newest.end).next()
+        });
+        if ack.is_some() {
             self.acks.handle_sent();
         }
         if !eliciting && !probes_path {
@@ -118,7 +118,9 @@ impl Connection {
             sent_at: now,
             bytes,
             content,
+            acks_below: ack.flatten().unwrap_or_default(),
             by_timer,
+            repeated: false,
             declared_lost: false,
             snapshot: self.congestion.handle_sent(now, bytes, in_flight),
         };

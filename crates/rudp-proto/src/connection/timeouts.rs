@@ -19,10 +19,10 @@ impl Connection {
         let retransmission = self.flight.timer().poll_timeout();
         let loss = self.flight.loss_deadline();
         let idle = self.idle_at();
-        let deadlines = match self.phase {
-            Phase::Dead => return None,
-            Phase::Connecting => [retransmission, idle, None, None, None, None, None, None],
-            Phase::Open => [
+        match self.phase {
+            Phase::Dead => None,
+            Phase::Connecting => earliest([retransmission, idle]),
+            Phase::Open => earliest([
                 retransmission,
                 loss,
                 idle,
@@ -31,19 +31,16 @@ impl Connection {
                 self.closing.deadline(),
                 self.paced_until,
                 self.path_probe_at(),
-            ],
-            Phase::Lingering { .. } => [
+                self.tail_probe_at(),
+            ]),
+            Phase::Lingering { .. } => earliest([
                 retransmission,
                 loss,
                 self.linger_end(),
                 self.acks.deadline(),
                 self.paced_until,
-                None,
-                None,
-                None,
-            ],
-        };
-        deadlines.into_iter().flatten().min()
+            ]),
+        }
     }
 
     /// Does everything that is due. Early calls are harmless.
@@ -64,6 +61,14 @@ impl Connection {
             self.handle_acked(now, flight, acked); // (L11)
         }
         self.handle_expiry(now);
+        if due(self.tail_probe_at())
+            && let Some(content) = self.flight.handle_tail_deadline(now)
+        {
+            add(&mut self.stats.tail_probes, 1);
+            self.trace(now, Step::TailProbe);
+            self.handle_content_lost(&content);
+            self.retransmission_due = true; // (L14)
+        }
         self.path_probe_due |= self.probes_path() && self.flight.handle_path_probe_deadline(now);
         if due(self.paced_until) {
             self.paced_until = None; // the next packet asks again (G4)
@@ -97,6 +102,11 @@ impl Connection {
 
     fn path_probe_at(&self) -> Option<Duration> {
         let deadline = self.flight.path_probe_deadline();
+        deadline.filter(|_| self.probes_path())
+    }
+
+    fn tail_probe_at(&self) -> Option<Duration> {
+        let deadline = self.flight.tail_deadline();
         deadline.filter(|_| self.probes_path())
     }
 
@@ -178,4 +188,8 @@ impl Connection {
         };
         self.trace(now, step);
     }
+}
+
+fn earliest<const N: usize>(deadlines: [Option<Duration>; N]) -> Option<Duration> {
+    deadlines.into_iter().flatten().min()
 }

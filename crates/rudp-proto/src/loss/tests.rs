@@ -17,7 +17,9 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
         sent_at,
         bytes: 100,
         content,
+        acks_below: 0,
         by_timer: false,
+        repeated: false,
         declared_lost: false,
         snapshot: Snapshot::default(),
     }

@@ -146,6 +146,7 @@ impl TraceFile {
                     format_args!(r#"{{"packets":{packets}}}"#),
                 );
             }
+            Step::TailProbe => tell("rudp:tail_probe", format_args!("{{}}")),
             Step::PathProbe => tell("rudp:path_probe", format_args!("{{}}")),
             Step::SpuriousLoss { packets, undone } => {
                 let data = format_args!(r#"{{"packets":{packets},"undone":{undone}}}"#);

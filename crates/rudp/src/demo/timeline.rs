@@ -152,6 +152,7 @@ impl Timeline {
             }
             // An expiry is told by what it repeats; packets and windows are for the page.
             Step::Timer(_)
+            | Step::TailProbe
             | Step::PathProbe
             | Step::SpuriousLoss { .. }
             | Step::CongestionPhase { .. }
