@@ -6,7 +6,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use netsim::{Link, LinkConfig};
 use rudp_proto::{
-    Config, Endpoint, Handle, Secrets,
+    Config, Ecn, Endpoint, Handle, Secrets,
     wire::{Frame, Packet},
 };
 
@@ -61,6 +61,24 @@ pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| byte(i).to_le_bytes()[0]).collect()
 }
 
+fn to_link(ecn: Option<Ecn>) -> netsim::Ecn {
+    match ecn {
+        None => netsim::Ecn::NotCapable,
+        Some(Ecn::Ect0) => netsim::Ecn::Capable0,
+        Some(Ecn::Ect1) => netsim::Ecn::Capable1,
+        Some(Ecn::Ce) => netsim::Ecn::Marked,
+    }
+}
+
+fn from_link(ecn: netsim::Ecn) -> Option<Ecn> {
+    match ecn {
+        netsim::Ecn::NotCapable => None,
+        netsim::Ecn::Capable0 => Some(Ecn::Ect0),
+        netsim::Ecn::Capable1 => Some(Ecn::Ect1),
+        netsim::Ecn::Marked => Some(Ecn::Ce),
+    }
+}
+
 /// Says of a datagram whether it enters the link: when, whether the client sent it, its bytes.
 pub type Filter = Box<dyn FnMut(Duration, bool, &[u8]) -> bool>;
 
@@ -79,6 +97,8 @@ pub struct Pair {
     pub down: Link,
     /// At first, everything passes.
     pub lets_pass: Filter,
+    /// Whether what is sent with an ECN field passes; at first, it does.
+    pub lets_pass_ecn: bool,
     /// Everything sent: when, whether the client sent it, its bytes.
     pub log: Vec<(Duration, bool, Vec<u8>)>,
     steps_at_once: u32,
@@ -115,6 +135,7 @@ impl Pair {
             up,
             down,
             lets_pass: Box::new(|_, _, _| true),
+            lets_pass_ecn: true,
             log: Vec::new(),
             steps_at_once: 0,
             timers_ran: false,
@@ -182,8 +203,9 @@ impl Pair {
             while let Some(sent) = host.endpoint.poll_transmit(self.now, 1, &mut datagram) {
                 assert_eq!(sent.to, peer, "sent to a stranger");
                 self.log.push((self.now, from_client, datagram.clone()));
-                if (self.lets_pass)(self.now, from_client, &datagram) {
-                    link.handle_packet(self.now, datagram.clone());
+                let ecn_passes = self.lets_pass_ecn || sent.ecn.is_none();
+                if (self.lets_pass)(self.now, from_client, &datagram) && ecn_passes {
+                    link.handle_ecn_packet(self.now, datagram.clone(), to_link(sent.ecn));
                 }
                 host.handle_events(self.now);
             }
@@ -229,12 +251,12 @@ impl Pair {
         );
         self.now = self.now.max(next);
         let now = self.now;
-        if let Some(datagram) = self.up.poll_packet(now) {
+        if let Some((datagram, ecn)) = self.up.poll_ecn_packet(now) {
             let server = &mut self.server.endpoint;
-            server.handle_datagram(now, client_addr(), None, &datagram);
-        } else if let Some(datagram) = self.down.poll_packet(now) {
+            server.handle_datagram(now, client_addr(), from_link(ecn), &datagram);
+        } else if let Some((datagram, ecn)) = self.down.poll_ecn_packet(now) {
             let client = &mut self.client.endpoint;
-            client.handle_datagram(now, server_addr(), None, &datagram);
+            client.handle_datagram(now, server_addr(), from_link(ecn), &datagram);
         } else {
             self.client.endpoint.handle_timeout(now);
             self.server.endpoint.handle_timeout(now);

@@ -12,12 +12,13 @@ use rudp_proto::wire::{
     Ack, Cookie, Frame, Header, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet,
     Params, Versions, unreachable_notice,
 };
-use rudp_proto::{Config, Endpoint, Event};
+use rudp_proto::{Config, EcnCounts, Endpoint, Event};
 
 /// What a packet is made of, without borrows.
 #[derive(Clone, Debug)]
 enum Piece {
     Ping,
+    Ecn(EcnCounts),
     Ack(Ack<'static>),
     Stream(u64, Vec<u8>, bool),
     MaxData(u64),
@@ -29,6 +30,7 @@ impl Piece {
     fn frame(&self) -> Frame<'_> {
         match self {
             Self::Ping => Frame::Ping,
+            Self::Ecn(counts) => Frame::Ecn(*counts),
             Self::Ack(ack) => Frame::Ack(ack.clone()),
             Self::Stream(offset, data, fin) => Frame::Stream {
                 offset: *offset,
@@ -93,6 +95,11 @@ fn ack() -> impl Strategy<Value = Ack<'static>> {
 fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
         Just(Piece::Ping),
+        (varint(), varint(), varint()).prop_map(|(ect0, ect1, ce)| Piece::Ecn(EcnCounts {
+            ect0,
+            ect1,
+            ce
+        })),
         ack().prop_map(Piece::Ack),
         (0..MAX_VARINT / 2, vec(any::<u8>(), 0..200), any::<bool>())
             .prop_map(|(offset, data, fin)| Piece::Stream(offset, data, fin)),

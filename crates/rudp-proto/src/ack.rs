@@ -4,6 +4,7 @@ use core::ops::Range;
 use core::time::Duration;
 
 use crate::ranges::RangeSet;
+use crate::{Ecn, EcnCounts};
 
 /// The most ranges of received packet numbers kept (L8).
 const MAX_RANGES: usize = 256;
@@ -23,6 +24,7 @@ pub(crate) struct Acks {
     /// `Some` exactly while `unacknowledged > 0`.
     deadline: Option<Duration>,
     max_delay: Duration,
+    marks: EcnCounts,
 }
 
 /// How much the sender of a packet wants an answer.
@@ -43,6 +45,7 @@ impl Acks {
             unacknowledged: 0,
             deadline: None,
             max_delay,
+            marks: EcnCounts::default(),
         }
     }
 
@@ -87,6 +90,20 @@ impl Acks {
         } else {
             self.deadline = Some(now.saturating_add(self.max_delay));
         }
+    }
+
+    /// A packet that is new arrived with this ECN field; a mark is told at once (E2).
+    pub(crate) fn handle_ecn(&mut self, now: Duration, ecn: Option<Ecn>) {
+        self.marks.handle_packet(ecn);
+        if ecn == Some(Ecn::Ce) && self.unacknowledged > 0 {
+            self.acknowledge_now(now);
+        }
+    }
+
+    /// What an ACK says of ECN fields, if any was set (E2).
+    pub(crate) fn marks(&self) -> Option<EcnCounts> {
+        let any = self.marks != EcnCounts::default();
+        any.then_some(self.marks)
     }
 
     /// The peer is in doubt, for example because it sent something twice.

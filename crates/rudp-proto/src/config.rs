@@ -39,7 +39,7 @@ pub struct Config {
     pub adapts_to_reordering: bool,
     /// The versions to speak, the first of them with a server that is new; default
     /// [`Versions::DEFAULT`]. Beside version 2 there are only reserved ones, which mean the
-    /// same and keep negotiation in use (V5).
+    /// same and keep negotiation in use (N5).
     pub versions: Versions,
     /// Whether connections report [`Event::Trace`](crate::Event::Trace); default no.
     pub trace: bool,
@@ -147,7 +147,7 @@ pub enum ConfigError {
     BufferTooSmall(usize),
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay(Duration),
-    /// `versions` names one that this crate does not speak, or one twice (V5).
+    /// `versions` names one that this crate does not speak, or one twice (N5).
     Version(u8),
     /// `idle_timeout` is below one second (K2).
     IdleTimeout(Duration),
@@ -172,7 +172,7 @@ impl fmt::Display for ConfigError {
             }
             Self::Version(version) => write!(
                 f,
-                "version {version} is not spoken here, or named twice (V5)"
+                "version {version} is not spoken here, or named twice (N5)"
             ),
             Self::IdleTimeout(timeout) => {
                 write!(

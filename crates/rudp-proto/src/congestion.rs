@@ -45,6 +45,8 @@ struct Ack {
     /// Newly declared lost, and their highest packet number.
     lost: u64,
     largest_lost: u64,
+    /// How many more packets the network has marked (E4).
+    ce: u64,
     /// In flight before and after.
     flight_before: u64,
     flight: u64,
@@ -214,6 +216,7 @@ impl Controller {
             largest: acked.largest,
             lost: bytes(&acked.lost),
             largest_lost: acked.largest_lost,
+            ce: acked.ce,
             flight_before: around.flight_before,
             flight: around.flight,
             next: around.next,

@@ -21,12 +21,13 @@ use rto::Estimator;
 
 use crate::ack::Acks;
 use crate::congestion::Controller;
+use crate::ecn::EcnPath;
 use crate::handshake::Handshake;
 use crate::loss::Flight;
 use crate::receiver::RecvStream;
 use crate::sender::SendStream;
 use crate::wire::{MAX_VARINT, Params, ResetToken};
-use crate::{Config, Event, ReadError, Stats, WriteError};
+use crate::{Config, Ecn, EcnCounts, Event, ReadError, Stats, WriteError};
 use events::Events;
 use tracing::Sampler;
 
@@ -41,7 +42,7 @@ pub struct Connection {
     peer: SocketAddr,
     is_client: bool,
     version: u8,
-    /// A server has named its versions, and this one was chosen (V3).
+    /// A server has named its versions, and this one was chosen (N3).
     negotiated: bool,
     local_id: u64,
     /// The peer's id and token; a client learns them from the SETTINGS.
@@ -58,6 +59,10 @@ pub struct Connection {
     send: SendStream,
     recv: RecvStream,
     acks: Acks,
+    /// Whether the path carries ECN (E3), and what the peer says of it in the packet at hand.
+    ecn_path: EcnPath,
+    peer_marks: Option<EcnCounts>,
+    left_marked: bool,
     settings: Delivery,
     ping_due: bool,
     /// An expiry asks for one packet, whatever the window says (L4).
@@ -161,6 +166,9 @@ impl Connection {
             send: SendStream::new(config.send_buffer, 0),
             recv: RecvStream::new(window),
             acks: Acks::new(config.max_ack_delay),
+            ecn_path: EcnPath::default(),
+            peer_marks: None,
+            left_marked: false,
             settings: Delivery::Unneeded,
             ping_due: false,
             probe_due: false,
@@ -298,7 +306,7 @@ impl Connection {
         })
     }
 
-    /// The version in use; a client's may change until the first Challenge (V3).
+    /// The version in use; a client's may change until the first Challenge (N3).
     #[must_use]
     pub fn version(&self) -> u8 {
         self.version
@@ -311,6 +319,16 @@ impl Connection {
     /// The peer's id, once it is known.
     pub(crate) fn remote_id(&self) -> Option<u64> {
         self.remote.map(|remote| remote.id)
+    }
+
+    /// What the last datagram leaves with (E1), and, once settled, all others.
+    pub(crate) fn ecn(&self) -> Option<Ecn> {
+        self.left_marked.then_some(Ecn::Ect0)
+    }
+
+    /// Whether all datagrams leave with the same ECN field.
+    pub(crate) fn is_ecn_settled(&self) -> bool {
+        self.ecn_path.is_settled()
     }
 
     /// The packet number after the largest that arrived (W10).
@@ -342,6 +360,7 @@ impl Connection {
         self.stats.pacing_rate = self.congestion.pacing_rate();
         self.stats.delivery_rate = self.congestion.delivery_rate();
         self.stats.bytes_in_flight = self.flight.bytes();
+        self.stats.ecn = self.ecn_path.is_used();
         self.stats.undone_reductions = self.congestion.undone();
     }
 }

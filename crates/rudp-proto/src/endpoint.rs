@@ -199,7 +199,7 @@ impl Endpoint {
         &mut self,
         now: Duration,
         from: SocketAddr,
-        _ecn: Option<Ecn>,
+        ecn: Option<Ecn>,
         datagram: &[u8],
     ) {
         add(&mut self.stats.datagrams_received, 1);
@@ -239,7 +239,7 @@ impl Endpoint {
         };
         self.update_known(receiver, |connection| match packet {
             Datagram::Data { number, frames, .. } => {
-                connection.handle_data(now, len, number, frames)
+                connection.handle_data(now, len, ecn, number, frames)
             }
             Datagram::Challenge { cookie, .. } if connection.version() == header.version => {
                 connection.handle_challenge(now, cookie);
@@ -331,7 +331,7 @@ impl Endpoint {
                 add(&mut self.stats.datagrams_sent, segments);
                 return Some(Transmit {
                     to: connection.peer_addr(),
-                    ecn: None,
+                    ecn: connection.ecn(),
                     segment_size,
                 });
             }
@@ -484,7 +484,7 @@ fn fill(
     let mut end = size;
     for _ in 1..max_segments {
         // A short one is shorter than what a next one may have to carry beside stream data.
-        let goes_on = size >= MIN_SEGMENT && out.len() == end;
+        let goes_on = size >= MIN_SEGMENT && out.len() == end && connection.is_ecn_settled();
         if !goes_on || !connection.poll_transmit(now, size, out) {
             break;
         }

@@ -56,7 +56,7 @@ pub enum Lost {
     /// Nothing arrived for the idle timeout (K2), or after a
     /// [`close`](crate::Connection::close) nothing moved for so long (K3).
     TimedOut,
-    /// The server speaks none of this side's versions, but these (V3).
+    /// The server speaks none of this side's versions, but these (N3).
     Version(Versions),
     /// There is no packet number left, or none that the peer could read (W10).
     Exhausted,

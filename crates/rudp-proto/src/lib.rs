@@ -43,7 +43,7 @@ pub mod wire;
 pub use config::{Config, ConfigError, Congestion, Secrets};
 pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
-pub use ecn::Ecn;
+pub use ecn::{Ecn, EcnCounts};
 pub use endpoint::{Endpoint, Handle, Transmit};
 pub use event::{CloseReason, ConnectError, Event, Lost, ReadError, WriteError};
 pub use handshake::COOKIE_LIFETIME;

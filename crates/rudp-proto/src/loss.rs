@@ -48,6 +48,8 @@ pub(crate) struct SentPacket {
     pub(crate) by_timer: bool,
     /// A later packet carries its content too: only the loss of that one makes it due (L14).
     pub(crate) repeated: bool,
+    /// It left with ECT(0) (E1).
+    pub(crate) marked: bool,
     /// It was declared lost; an acknowledgement of it comes late (L5).
     pub(crate) declared_lost: bool,
     /// What had been delivered when it left (G3).
@@ -72,6 +74,8 @@ pub(crate) struct Acked {
     /// Packets shown to be lost (L3, L11), and their highest number.
     pub(crate) lost: Vec<SentPacket>,
     pub(crate) largest_lost: u64,
+    /// How many more packets the network has marked (E4).
+    pub(crate) ce: u64,
     /// What the estimator made of its round trip.
     pub(crate) sample: Option<Outcome>,
 }

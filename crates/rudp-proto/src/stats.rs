@@ -51,6 +51,10 @@ pub struct Stats {
     pub spurious_losses: u64,
     /// Reductions of congestion control taken back, since all they answered was late (G7).
     pub undone_reductions: u64,
+    /// Packets that the peer received marked by the network (E4).
+    pub ecn_marked: u64,
+    /// Whether packets leave with ECT(0) (E1, E3).
+    pub ecn: bool,
     /// The congestion window, in bytes.
     pub congestion_window: u64,
     /// How fast packets leave at most, in bytes per second (G4); `None` before data was
@@ -73,9 +77,9 @@ pub struct EndpointStats {
     pub corrupted: u64,
     /// Datagrams dropped because they could not be decoded (W4).
     pub malformed: u64,
-    /// Datagrams dropped because they are of a version that the endpoint does not speak (V1).
+    /// Datagrams dropped because they are of a version that the endpoint does not speak (N1).
     pub unknown_versions: u64,
-    /// Lists of versions sent (V2).
+    /// Lists of versions sent (N2).
     pub versions_sent: u64,
     /// Datagrams dropped because no connection has their id and address (H10).
     pub unknown: u64,

@@ -52,7 +52,7 @@ const RESET: u8 = 3;
 const REFUSE: u8 = 4;
 const UNREACHABLE: u8 = 5;
 const VERSIONS: u8 = 6;
-/// What a list of versions says instead of a version (V1).
+/// What a list of versions says instead of a version (N1).
 const NO_VERSION: u8 = 0;
 
 /// What a stateless reset proves itself with (K5).
@@ -70,7 +70,7 @@ pub struct Params {
     pub idle_timeout: Duration,
     /// The token that a stateless reset for its connection id carries (K5).
     pub reset_token: ResetToken,
-    /// The versions it speaks (V4).
+    /// The versions it speaks (N4).
     pub versions: Versions,
 }
 
@@ -126,7 +126,7 @@ pub enum Datagram<F> {
         /// The id of the Hello it answers.
         client_id: u64,
     },
-    /// A server does not speak the version of a Hello (V2).
+    /// A server does not speak the version of a Hello (N2).
     Versions {
         /// The id of the Hello it answers.
         client_id: u64,
@@ -197,7 +197,7 @@ impl Packet<'_> {
         self.encode_as(VERSION, out);
     }
 
-    /// Appends this packet; a list of versions is of none (V1).
+    /// Appends this packet; a list of versions is of none (N1).
     pub fn encode_as(&self, version: u8, out: &mut Vec<u8>) {
         let begin = out.len();
         match self {

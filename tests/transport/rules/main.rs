@@ -2,6 +2,7 @@
 
 mod close;
 mod congestion;
+mod ecn;
 mod ends;
 mod flow;
 mod handshake;

@@ -1,4 +1,4 @@
-//! Versions of the protocol, V1 to V5.
+//! Versions of the protocol, N1 to N5.
 
 use conformance::datagrams::{encoded, sealed};
 use conformance::pair::{Pair, clean, client_addr, endpoint, pattern, server_addr};
@@ -36,9 +36,9 @@ fn sent(pair: &Pair, from_client: bool) -> Vec<(u8, u8)> {
     own.map(|(_, _, bytes)| (bytes[0], bytes[1] & 15)).collect()
 }
 
-/// (V1)
+/// (N1)
 #[test]
-fn rule_rudp_v1_a_hello_of_any_version_can_be_recognised() {
+fn rule_rudp_n1_a_hello_of_any_version_can_be_recognised() {
     let foreign = |kind: u8, len: usize| {
         let mut body = vec![7; len - 4];
         body[1] = kind;
@@ -73,9 +73,9 @@ fn rule_rudp_v1_a_hello_of_any_version_can_be_recognised() {
     }
 }
 
-/// (V2)
+/// (N2)
 #[test]
-fn rule_rudp_v2_a_server_lists_its_versions_and_keeps_no_state() {
+fn rule_rudp_n2_a_server_lists_its_versions_and_keeps_no_state() {
     let pair = tried(&[GREASE], &[VERSION, OTHER]);
     let client_id = Header::of(&pair.log[0].2).unwrap().id;
     let versions = Versions::new(&[VERSION, OTHER]).unwrap();
@@ -95,9 +95,9 @@ fn rule_rudp_v2_a_server_lists_its_versions_and_keeps_no_state() {
     assert!(silent.poll_transmit(s(0), 1, &mut Vec::new()).is_none());
 }
 
-/// (V3)
+/// (N3)
 #[test]
-fn rule_rudp_v3_two_endpoints_meet_in_a_version_that_both_speak() {
+fn rule_rudp_n3_two_endpoints_meet_in_a_version_that_both_speak() {
     for (client, server, chosen, round_trips) in [
         (&[VERSION][..], &[VERSION][..], VERSION, 2),
         (&[VERSION], &[GREASE, VERSION], VERSION, 2),
@@ -134,9 +134,9 @@ fn rule_rudp_v3_two_endpoints_meet_in_a_version_that_both_speak() {
     assert!(pair.server.events.is_empty());
 }
 
-/// (V3)
+/// (N3)
 #[test]
-fn rule_rudp_v3_a_list_is_ignored_if_it_names_the_version_in_use_or_comes_too_late() {
+fn rule_rudp_n3_a_list_is_ignored_if_it_names_the_version_in_use_or_comes_too_late() {
     let list = |pair: &Pair, versions: &[u8]| Packet::Versions {
         client_id: Header::of(&pair.log[0].2).unwrap().id,
         versions: Versions::new(versions).unwrap(),
@@ -187,9 +187,9 @@ fn rule_rudp_v3_a_list_is_ignored_if_it_names_the_version_in_use_or_comes_too_la
     assert!(pair.client.closed().is_empty());
 }
 
-/// (V4)
+/// (N4)
 #[test]
-fn rule_rudp_v4_a_version_that_negotiation_does_not_lead_to_is_refused() {
+fn rule_rudp_n4_a_version_that_negotiation_does_not_lead_to_is_refused() {
     // Somebody on the way told a client of 2 and 26 that the server speaks 26 alone.
     let config = speaking(&[VERSION, GREASE]);
     let mut pair = Pair::with(config, config, clean());
@@ -230,14 +230,14 @@ fn rule_rudp_v4_a_version_that_negotiation_does_not_lead_to_is_refused() {
     let closed = std::iter::from_fn(|| client.poll_event()).last();
     let what = format!("{closed:?}");
     assert!(
-        closed.is_some_and(|(it, _)| it == handle) && what.contains("(V4)"),
+        closed.is_some_and(|(it, _)| it == handle) && what.contains("(N4)"),
         "{what}"
     );
 }
 
-/// (V5)
+/// (N5)
 #[test]
-fn rule_rudp_v5_an_endpoint_speaks_version_2_and_reserved_ones() {
+fn rule_rudp_n5_an_endpoint_speaks_version_2_and_reserved_ones() {
     let secrets = Secrets {
         reset_key: [1; 32],
         seed: [1; 32],

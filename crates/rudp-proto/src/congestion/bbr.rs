@@ -258,7 +258,8 @@ impl Bbr {
         // While the rate still grows, a longer round trip may be the path's own.
         let grows = self.phase == Phase::Startup && !stalled;
         let min_rtt = self.min_rtt.filter(|_| !grows);
-        if !self.round.is_congested(min_rtt, stalled) {
+        let marked = self.round.is_marked() && !grows;
+        if !marked && !self.round.is_congested(min_rtt, stalled) {
             return;
         }
         self.before = Some((self.bounds, self.filled));

@@ -18,6 +18,7 @@ pub(super) struct Round {
     ends_at: u64,
     acked: u64,
     lost: u64,
+    ce: u64,
     rtt: Option<Duration>,
     /// The best delivery rate, and the most that was delivered between a packet's departure and
     /// its acknowledgement.
@@ -40,6 +41,7 @@ impl Round {
 
     pub(super) fn handle_ack(&mut self, ack: &Ack) {
         self.acked = self.acked.saturating_add(ack.acked);
+        self.ce = self.ce.saturating_add(ack.ce);
         self.rtt = Some(self.rtt.map_or(ack.rtt, |rtt| rtt.min(ack.rtt)));
         self.best_rate = self.best_rate.max(ack.rate.unwrap_or_default());
         self.most_in_flight = self.most_in_flight.max(ack.delivered_in_flight);
@@ -56,6 +58,11 @@ impl Round {
         let above = |share: u64| self.lost.saturating_mul(100) > sent.saturating_mul(share);
         let many = self.lost >= LEAST && (above(MANY) || (above(SOME) && stalled));
         many || (self.lost > 0 && self.is_queued(min_rtt))
+    }
+
+    /// The network said so (E4).
+    pub(super) fn is_marked(&self) -> bool {
+        self.ce > 0
     }
 
     fn is_queued(&self, min_rtt: Option<Duration>) -> bool {

@@ -11,6 +11,8 @@ use super::{Ack, INITIAL_WINDOW, PACKET};
 use crate::trace::CongestionPhase;
 
 const MIN_THRESHOLD: u64 = 2 * PACKET;
+/// What a mark leaves of the window, in percent (RFC 8511).
+const MARKED: u64 = 80;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Growth {
@@ -96,8 +98,9 @@ impl LossBased {
             self.window = self.threshold;
         }
         let begins = ack.lost > 0 && ack.largest_lost >= self.recovery_end;
-        if begins {
-            self.reduce(ack.flight_before, ack.next);
+        let marked = ack.ce > 0 && ack.largest >= self.recovery_end; // (E4)
+        if begins || marked {
+            self.reduce(ack.flight_before, ack.next, begins);
             self.window = self.threshold;
             // A flight of a few small packets has nothing to shrink.
             let shrinks = ack.flight_before > self.threshold;
@@ -111,8 +114,9 @@ impl LossBased {
         begins
     }
 
-    fn reduce(&mut self, flight: u64, next: u64) {
-        self.before = Some((self.window, self.threshold, self.growth));
+    /// For a loss or, more gently, for a mark, which is never a mistake (G7).
+    fn reduce(&mut self, flight: u64, next: u64, lost: bool) {
+        self.before = lost.then_some((self.window, self.threshold, self.growth));
         self.recovery_end = next;
         let left = match &mut self.growth {
             Growth::NewReno { credit } => {
@@ -124,6 +128,7 @@ impl LossBased {
                 70 // RFC 9438, 4.6
             }
         };
+        let left = if lost { left } else { MARKED };
         self.threshold = percent(flight, left).max(MIN_THRESHOLD);
     }
 
@@ -194,7 +199,7 @@ impl LossBased {
         if again {
             self.recovery_end = next;
         } else {
-            self.reduce(flight, next);
+            self.reduce(flight, next, true);
         }
         self.recovery = None;
         self.window = PACKET;

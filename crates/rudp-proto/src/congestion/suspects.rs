@@ -49,6 +49,7 @@ mod tests {
             acks_below: 0,
             by_timer: false,
             repeated: false,
+            marked: false,
             declared_lost: true,
             snapshot: Snapshot::default(),
         };

@@ -13,7 +13,7 @@ use crate::receiver::Unacceptable;
 use crate::stats::add;
 use crate::trace::{HandshakeStep, Step, TracedPacket};
 use crate::wire::{Cookie, Frame, Frames, Params, ResetToken, Versions};
-use crate::{CloseReason, Lost};
+use crate::{CloseReason, Ecn, Lost};
 
 impl Connection {
     /// The server asks for a proof of the address (H4).
@@ -28,7 +28,7 @@ impl Connection {
         self.update_stats();
     }
 
-    /// The server does not speak the version of the Hello, but these (V3).
+    /// The server does not speak the version of the Hello, but these (N3).
     pub(crate) fn handle_versions(&mut self, now: Duration, theirs: &Versions) {
         self.now = now;
         let asks = self.phase == Phase::Connecting && self.handshake.cookie.is_none();
@@ -81,6 +81,7 @@ impl Connection {
         &mut self,
         now: Duration,
         bytes: usize,
+        ecn: Option<Ecn>,
         number: u64,
         frames: Frames<'_>,
     ) {
@@ -102,10 +103,12 @@ impl Connection {
             }
             return;
         }
+        self.peer_marks = None;
         let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, &frame));
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
             Ok(urgency) => {
                 self.acks.handle_packet(now, number, urgency);
+                self.acks.handle_ecn(now, ecn);
                 self.path_probe_due |= self.probes_path() && self.flight.handle_heard(now);
             }
             Err(Unacceptable::NoRoom) => {} // not acknowledged: it comes again (F5)
@@ -120,7 +123,18 @@ impl Connection {
             Frame::Ack(ref ack) => {
                 let flight = self.flight.bytes();
                 let acked = self.flight.handle_ack(now, &ack.ranges);
-                self.handle_acked(now, flight, acked.map_err(Unacceptable::Violation)?);
+                let mut acked = acked.map_err(Unacceptable::Violation)?;
+                let marked = acked.packets.iter().filter(|packet| packet.marked);
+                if !acked.packets.is_empty() {
+                    let (largest, marked) = (acked.largest, marked.count() as u64);
+                    acked.ce = self.ecn_path.handle_ack(largest, marked, self.peer_marks);
+                    add(&mut self.stats.ecn_marked, acked.ce);
+                }
+                self.handle_acked(now, flight, acked);
+                Ok(Urgency::None)
+            }
+            Frame::Ecn(counts) => {
+                self.peer_marks = Some(counts);
                 Ok(Urgency::None)
             }
             Frame::Stream { offset, data, fin } => {
@@ -176,7 +190,7 @@ impl Connection {
             return if same { Ok(()) } else { Err(error) };
         }
         if self.params.versions.common(&params.versions) != Some(self.version) {
-            let what = "a version that negotiation does not lead to (V4)";
+            let what = "a version that negotiation does not lead to (N4)";
             return Err(Unacceptable::Violation(what));
         }
         self.hello_due = false;
@@ -215,6 +229,8 @@ impl Connection {
         if !acked.lost.is_empty() {
             let packets = acked.lost.len() as u64;
             add(&mut self.stats.packets_lost, packets);
+            let marked = acked.lost.iter().filter(|packet| packet.marked).count();
+            self.ecn_path.handle_lost(marked as u64);
             add(&mut self.stats.fast_retransmits, 1);
             let packets = u32::try_from(packets).unwrap_or(u32::MAX);
             self.trace(now, Step::FastRetransmit { packets });

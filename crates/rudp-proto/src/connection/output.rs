@@ -89,7 +89,17 @@ impl Connection {
         let number = self.flight.next_number();
         let begin = out.len();
         wire::start_data(out, self.version, remote.id, short);
+        let asks = eliciting || probes_path;
+        let marked = self.ecn_path.is_used() && (asks || self.ecn_path.is_settled());
+        self.left_marked = marked;
+        if marked {
+            self.ecn_path.handle_sent(); // (E1)
+        }
+        let marks = self.acks.marks();
         let ack = self.acks.poll(now).map(|(delay, ranges)| {
+            if let Some(marks) = marks {
+                Frame::Ecn(marks).encode(out); // (E2)
+            }
             wire::put_ack(out, delay, ranges.clone());
             ranges.map(|newest| newest.end).next()
         });
@@ -121,6 +131,7 @@ impl Connection {
             acks_below: ack.flatten().unwrap_or_default(),
             by_timer,
             repeated: false,
+            marked,
             declared_lost: false,
             snapshot: self.congestion.handle_sent(now, bytes, in_flight),
         };

@@ -142,8 +142,10 @@ impl Connection {
             return;
         };
         add(&mut self.stats.timeouts, 1);
+        self.ecn_path.handle_expiry();
         if let Some(packet) = &packet {
             add(&mut self.stats.packets_lost, 1);
+            self.ecn_path.handle_lost(packet.marked.into());
             self.handle_content_lost(&packet.content);
             let next = self.flight.next_number();
             self.congestion.handle_timeout(next, flight, packet);

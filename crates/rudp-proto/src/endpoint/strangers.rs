@@ -29,7 +29,7 @@ impl Answers {
 }
 
 impl Endpoint {
-    /// A datagram of a version that is not spoken here: a Hello is answered by those that are (V2).
+    /// A datagram of a version that is not spoken here: a Hello is answered by those that are (N2).
     pub(super) fn handle_foreign(&mut self, from: SocketAddr, header: &Header<'_>) {
         if !header.is_intact() {
             return add(&mut self.stats.corrupted, 1);
@@ -60,7 +60,7 @@ impl Endpoint {
             return add(&mut self.stats.not_listening, 1);
         }
         if params.versions.common(&self.config.versions) != Some(version) {
-            return add(&mut self.stats.malformed, 1); // negotiation does not lead there (V4)
+            return add(&mut self.stats.malformed, 1); // negotiation does not lead there (N4)
         }
         if self.by_remote.contains_key(&(from, client_id)) {
             return; // its SETTINGS are on their way, again if need be (H6)

@@ -20,6 +20,7 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
         acks_below: 0,
         by_timer: false,
         repeated: false,
+        marked: false,
         declared_lost: false,
         snapshot: Snapshot::default(),
     }
@@ -163,6 +164,7 @@ fn the_rto_after_an_expiry_counts_from_the_repetition() {
     flight.handle_timeout(ms(1_000), rank).unwrap();
     let repetition = SentPacket {
         by_timer: true,
+        marked: false,
         ..packet(ms(1_007), 0)
     };
     flight.handle_sent(ms(1_007), Some(repetition));

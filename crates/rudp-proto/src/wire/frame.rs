@@ -12,6 +12,7 @@ use super::field::{
     MAX_VARINT, put_varint, take_bytes, take_u8, take_u64, take_varint, varint_len,
 };
 use super::{DecodeError, Params, put_params, take_params};
+use crate::EcnCounts;
 
 /// The longest reason in a CLOSE, in bytes of UTF-8 (W9).
 pub const MAX_REASON: usize = 256;
@@ -25,14 +26,17 @@ const MAX_DATA: u8 = 5;
 const SETTINGS: u8 = 6;
 const CLOSE: u8 = 7;
 const ABORT: u8 = 8;
+const ECN: u8 = 12;
 
-/// One frame. All but [`Frame::Ack`] are acknowledged by the receiver.
+/// One frame. All but [`Frame::Ack`] and [`Frame::Ecn`] are acknowledged by the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// "Acknowledge this at once."
     Ping,
     /// Packet numbers that arrived.
     Ack(Ack<'a>),
+    /// How many packets of each ECN value have arrived; stands before the ACK it belongs to (E2).
+    Ecn(EcnCounts),
     /// A piece of the byte stream.
     Stream {
         /// Where in the stream the data begins; its end is at most [`MAX_VARINT`].
@@ -66,13 +70,20 @@ impl Frame<'_> {
     /// Whether the receiver owes an acknowledgement (L6).
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
-        !matches!(self, Self::Ack(_))
+        !matches!(self, Self::Ack(_) | Self::Ecn(_))
     }
 
     /// Appends the frame.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ping => out.put_u8(PING),
+            Self::Ecn(counts) => {
+                out.put_u8(ECN);
+                let EcnCounts { ect0, ect1, ce } = *counts;
+                for count in [ect0, ect1, ce] {
+                    put_varint(out, count);
+                }
+            }
             Self::Ack(ack) => put_ack(out, ack.delay, ack.ranges.iter()),
             Self::Stream { offset, data, fin } => {
                 put_stream_header(out, *offset, data.len() as u64, *fin);
@@ -175,6 +186,11 @@ fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
     Ok(match kind {
         PING => Frame::Ping,
         ACK => Frame::Ack(ack::take(body)?),
+        ECN => Frame::Ecn(EcnCounts {
+            ect0: take_varint(body)?,
+            ect1: take_varint(body)?,
+            ce: take_varint(body)?,
+        }),
         STREAM | STREAM_FIN => {
             let offset = take_varint(body)?;
             let data = take_bytes(body)?;

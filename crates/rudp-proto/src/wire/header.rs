@@ -60,13 +60,13 @@ impl<'a> Header<'a> {
         self.is_spoken() && self.kind == DATA && self.bits < 4
     }
 
-    /// Whether it is a list of versions, which is of none itself (V1).
+    /// Whether it is a list of versions, which is of none itself (N1).
     pub(crate) fn is_list_of_versions(&self) -> bool {
         self.version == NO_VERSION && self.kind == VERSIONS
     }
 
     /// Whether it asks for a connection, in whatever version, and is longer than a list of them
-    /// in answer (V1).
+    /// in answer (N1).
     pub(crate) fn is_foreign_hello(&self) -> bool {
         self.kind == HELLO && self.bits == 0 && self.datagram.len() >= HELLO_LEN
     }
@@ -76,7 +76,7 @@ impl<'a> Header<'a> {
         self.version == VERSION || is_reserved(self.version)
     }
 
-    /// Whether the tag is right, in whatever version; that of a Data packet is not to be seen (V1).
+    /// Whether the tag is right, in whatever version; that of a Data packet is not to be seen (N1).
     pub(crate) fn is_intact(&self) -> bool {
         seal::open(self.datagram, None).is_ok()
     }

@@ -1,4 +1,4 @@
-//! Versions of the protocol, and lists of them (V1 to V5).
+//! Versions of the protocol, and lists of them (N1 to N5).
 
 use core::fmt;
 
@@ -10,10 +10,10 @@ use super::field::{take_array, take_u8};
 
 /// The protocol version of this crate (W2).
 pub const VERSION: u8 = 2;
-/// A list has no more (V1).
+/// A list has no more (N1).
 const MAX_VERSIONS: usize = 8;
 
-/// Whether a version is reserved to try negotiation out (V5): it never means a protocol. This
+/// Whether a version is reserved to try negotiation out (N5): it never means a protocol. This
 /// crate can speak them all, and means version 2.
 pub(super) const fn is_reserved(version: u8) -> bool {
     version & 0xf == 0xa
@@ -53,7 +53,7 @@ impl Versions {
         self.iter().any(|it| it == version)
     }
 
-    /// The one that both know and a client with this list prefers (V3).
+    /// The one that both know and a client with this list prefers (N3).
     pub(crate) fn common(&self, server: &Self) -> Option<u8> {
         self.iter().find(|version| server.contains(*version))
     }
