@@ -167,7 +167,7 @@ fn shares(wanted: &Wanted) {
         &fairness::rows(),
         |row| row.name,
         |row| {
-            let ours = matrix::config();
+            let ours = rudp_proto::Config::DEFAULT;
             let configured = |flow| {
                 if flow == ours {
                     wanted.config(flow)

@@ -6,6 +6,7 @@ use backoff_policy::{Jitter, Ratio, Schedule, Series};
 use grpc_backoff::{Action, Connection};
 use rto::{Config, Estimator, Progress, RetransmitTimer, Sample};
 use rudp_proto::wire::{Ack, Frame, Packet};
+use rudp_proto::{Side, StreamId, StreamKind};
 
 use crate::{
     Run,
@@ -97,6 +98,7 @@ fn full_packet(data: &[u8]) -> Packet<'_> {
         ranges: [90..120, 40..80].into_iter().collect(),
     };
     let stream = Frame::Stream {
+        id: StreamId::new(Side::Client, StreamKind::Bytes, 0),
         offset: 1 << 20,
         data,
         fin: false,

@@ -32,7 +32,7 @@ pub struct Row {
     pub what: &'static str,
     /// The link, in both directions.
     pub link: LinkConfig,
-    /// Settings of both ends; at first, [`config`].
+    /// Settings of both ends; at first, the default.
     pub config: Config,
     /// The goodput that the transport reaches and must not lose again, in kbit/s.
     pub floor: u64,
@@ -75,7 +75,7 @@ pub fn rows() -> Vec<Row> {
         name,
         what,
         link,
-        config: config(),
+        config: Config::DEFAULT,
         floor,
         gate: (gate > 0).then_some(gate),
     };
@@ -132,16 +132,6 @@ fn link(rtt_ms: u64) -> LinkConfig {
         rate: Some(RATE),
         queue: usize::try_from(queue).expect("a small queue"),
         ..LinkConfig::PERFECT
-    }
-}
-
-/// The transport as it is measured: buffers that hold more than any of these paths.
-#[must_use]
-pub const fn config() -> Config {
-    Config {
-        send_buffer: 8 << 20,
-        receive_window: 8 << 20,
-        ..Config::DEFAULT
     }
 }
 

@@ -1,6 +1,7 @@
 //! Two `rudp-proto` endpoints, a link each way, and virtual time.
 
 mod host;
+mod single;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -15,6 +16,7 @@ use crate::{
     time::{ms, s},
 };
 pub use host::Host;
+pub use single::{CLIENTS, SERVERS, SingleStream, first};
 
 /// Steps at one instant after which the two are taken to spin.
 const MOST_STEPS_AT_ONCE: u32 = 1_000_000;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conformance::pair::{Host, Pair, clean, pattern};
+use conformance::pair::{Host, Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Header;
@@ -153,9 +153,9 @@ fn a_graceful_close_loses_nothing() {
     };
     let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);
     let data = pattern(200_000);
-    pair.client.conn(client).write(&data).unwrap();
+    pair.client.conn(client).put(&data).unwrap();
     pair.client.conn(client).close(0, "done");
-    assert!(pair.client.conn(client).write(b"more").is_err());
+    assert!(pair.client.conn(client).put(b"more").is_err());
     pair.run_for(s(120));
     assert!(pair.server.bytes(server) == data);
     assert_eq!(pair.client.closed(), [&CloseReason::Local]);
@@ -173,7 +173,7 @@ fn connections_take_turns_to_send() {
     let handles = [pair.connect(), pair.connect(), pair.connect()];
     pair.run_for(s(1));
     for handle in handles {
-        pair.client.conn(handle).write(&pattern(5_000)).unwrap();
+        pair.client.conn(handle).put(&pattern(5_000)).unwrap();
     }
     let before = pair.log.len();
     pair.settle();

@@ -1,6 +1,6 @@
 //! However a connection goes, it ends: once on each side, with nothing left behind.
 
-use conformance::pair::{Host, Pair, client_addr, endpoint, pattern, server_addr};
+use conformance::pair::{Host, Pair, SingleStream, client_addr, endpoint, pattern, server_addr};
 use conformance::time::{ms, s};
 use netsim::{LinkConfig, Probability};
 use proptest::prelude::*;
@@ -76,9 +76,9 @@ fn perform(pair: &mut Pair, deeds: &mut [Deeds; 2], client: bool, act: Act) {
             match act {
                 Act::Write(len) => {
                     let data = pattern(mine.written + len);
-                    mine.written += connection.write(&data[mine.written..]).unwrap_or(0);
+                    mine.written += connection.put(&data[mine.written..]).unwrap_or(0);
                 }
-                Act::Finish => _ = connection.finish(),
+                Act::Finish => _ = connection.end(),
                 Act::Close => connection.close(0, "done"),
                 _ => {
                     connection.abort(1, "stop");

@@ -65,7 +65,7 @@ fn senders_known_to_fail_do_fail() {
         let measured = matrix::measure(&row.expect("a row"), 1);
         assert!(measured.goodput < most, "{name}: {measured:?}");
     };
-    let ours = matrix::config();
+    let ours = Config::DEFAULT;
     let newreno = Config {
         congestion: Congestion::NewReno,
         ..ours

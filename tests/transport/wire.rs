@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use conformance::datagrams::{encoded, sealed};
-use conformance::pair::{Pair, client_addr, endpoint, server_addr};
+use conformance::pair::{Pair, SingleStream, client_addr, endpoint, server_addr};
 use netsim::LinkConfig;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use rudp_proto::wire::{
     Ack, Cookie, Frame, Header, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet,
     Params, Versions, unreachable_notice,
 };
-use rudp_proto::{Config, EcnCounts, Endpoint, Event};
+use rudp_proto::{Config, EcnCounts, Endpoint, Event, Side, StreamId, StreamKind};
 
 /// What a packet is made of, without borrows.
 #[derive(Clone, Debug)]
@@ -20,8 +20,12 @@ enum Piece {
     Ping,
     Ecn(EcnCounts),
     Ack(Ack<'static>),
-    Stream(u64, Vec<u8>, bool),
+    Stream(StreamId, u64, Vec<u8>, bool),
     MaxData(u64),
+    MaxStreamData(StreamId, u64),
+    MaxStreams(StreamKind, u64),
+    Reset(StreamId, u64, u64),
+    Stop(StreamId, u64),
     Settings(u64, Params),
     Close(u64, String, bool),
 }
@@ -32,12 +36,30 @@ impl Piece {
             Self::Ping => Frame::Ping,
             Self::Ecn(counts) => Frame::Ecn(*counts),
             Self::Ack(ack) => Frame::Ack(ack.clone()),
-            Self::Stream(offset, data, fin) => Frame::Stream {
+            Self::Stream(id, offset, data, fin) => Frame::Stream {
+                id: *id,
                 offset: *offset,
                 data,
                 fin: *fin,
             },
             Self::MaxData(limit) => Frame::MaxData(*limit),
+            Self::MaxStreamData(id, limit) => Frame::MaxStreamData {
+                id: *id,
+                limit: *limit,
+            },
+            Self::MaxStreams(kind, count) => Frame::MaxStreams {
+                kind: *kind,
+                count: *count,
+            },
+            Self::Reset(id, code, size) => Frame::ResetStream {
+                id: *id,
+                code: *code,
+                size: *size,
+            },
+            Self::Stop(id, code) => Frame::StopSending {
+                id: *id,
+                code: *code,
+            },
             Self::Settings(id, params) => Frame::Settings {
                 connection_id: *id,
                 params: *params,
@@ -60,11 +82,27 @@ fn versions() -> impl Strategy<Value = Versions> {
     vec(1..=u8::MAX, 1..=8).prop_map(|versions| Versions::new(&versions).unwrap())
 }
 
+fn kind() -> impl Strategy<Value = StreamKind> {
+    prop_oneof![Just(StreamKind::Bytes), Just(StreamKind::Message)]
+}
+
+/// Of streams that a connection is likely to have, and of others.
+fn id() -> impl Strategy<Value = StreamId> {
+    let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
+    let index = prop_oneof![8 => 0..3_u64, 1 => varint()];
+    (side, kind(), index).prop_map(|(side, kind, index)| StreamId::new(side, kind, index))
+}
+
 fn params() -> impl Strategy<Value = Params> {
     let idle_ms = varint().prop_map(|ms| ms.max(1_000)); // (K2)
-    (varint(), idle_ms, any::<[u8; 16]>(), versions()).prop_map(
-        |(receive_window, idle_ms, reset_token, versions)| Params {
-            receive_window,
+    let windows = (varint(), varint());
+    let counts = (varint(), varint());
+    (windows, counts, idle_ms, any::<[u8; 16]>(), versions()).prop_map(
+        |(windows, counts, idle_ms, reset_token, versions)| Params {
+            receive_window: windows.0,
+            stream_window: windows.1,
+            streams: counts.0.max(1), // (S3)
+            messages: counts.1.max(1),
             idle_timeout: Duration::from_millis(idle_ms),
             reset_token,
             versions,
@@ -101,9 +139,20 @@ fn piece() -> impl Strategy<Value = Piece> {
             ce
         })),
         ack().prop_map(Piece::Ack),
-        (0..MAX_VARINT / 2, vec(any::<u8>(), 0..200), any::<bool>())
-            .prop_map(|(offset, data, fin)| Piece::Stream(offset, data, fin)),
+        (
+            id(),
+            0..MAX_VARINT / 2,
+            vec(any::<u8>(), 0..200),
+            any::<bool>()
+        )
+            .prop_map(|(id, offset, data, fin)| Piece::Stream(id, offset, data, fin)),
+        (id(), 0..300_u64, vec(any::<u8>(), 0..200), any::<bool>())
+            .prop_map(|(id, offset, data, fin)| Piece::Stream(id, offset, data, fin)),
         varint().prop_map(Piece::MaxData),
+        (id(), varint()).prop_map(|(id, limit)| Piece::MaxStreamData(id, limit)),
+        (kind(), varint()).prop_map(|(kind, count)| Piece::MaxStreams(kind, count)),
+        (id(), varint(), varint()).prop_map(|(id, code, size)| Piece::Reset(id, code, size)),
+        (id(), varint()).prop_map(|(id, code)| Piece::Stop(id, code)),
         (any::<u64>(), params()).prop_map(|(id, params)| Piece::Settings(id, params)),
         (any::<u64>(), "\\PC{0,60}", any::<bool>())
             .prop_map(|(code, reason, abort)| Piece::Close(code, reason, abort)),
@@ -163,7 +212,7 @@ fn connected() -> Pair {
     let mut pair = Pair::new(Config::DEFAULT, LinkConfig::PERFECT);
     pair.now = NOW;
     let handle = pair.connect();
-    let written = pair.client.conn(handle).write(b"hello");
+    let written = pair.client.conn(handle).put(b"hello");
     assert_eq!(written, Ok(5));
     pair.run_until(NOW);
     assert_eq!(pair.server.bytes(pair.server.handle()), b"hello");
@@ -180,7 +229,7 @@ fn exercise(endpoint: &mut Endpoint) {
         }
         while let Some((handle, _)) = endpoint.poll_event() {
             if let Some(connection) = endpoint.connection_mut(handle) {
-                let _ = connection.read(&mut [0; 100]);
+                let _ = connection.take(&mut [0; 100]);
             }
         }
         let Some(next) = endpoint.poll_timeout().filter(|next| *next < NOW * 2) else {
@@ -308,8 +357,8 @@ proptest! {
             for to in &ids {
                 let frames = pieces.iter().map(Piece::frame).map(|frame| match frame {
                     // Offsets within the window, so that more than the first packet is looked at.
-                    Frame::Stream { offset, data, fin } if small => {
-                        Frame::Stream { offset: offset % 1_000, data, fin }
+                    Frame::Stream { id, offset, data, fin } if small => {
+                        Frame::Stream { id, offset: offset % 1_000, data, fin }
                     }
                     other => other,
                 });

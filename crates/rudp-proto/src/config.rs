@@ -13,12 +13,21 @@ pub struct Config {
     /// How many connections may live at once, both directions together; default
     /// 1,024, at least 1. A server at its limit answers "busy" (H9).
     pub max_connections: usize,
-    /// Bytes a connection keeps for the application until they are acknowledged;
-    /// default 1 MiB, at least one datagram.
+    /// Bytes a connection keeps at most until they are acknowledged; default 16 MiB, at least one
+    /// datagram. A stream takes no more than it leaves to the others: alone, half of it; all
+    /// messages together count as one stream (F6). Memory is taken as it is filled.
     pub send_buffer: usize,
-    /// Bytes a connection lets its peer send ahead of the application's reads;
-    /// default 1 MiB, at least one datagram (F1).
+    /// Bytes a connection lets its peer send at most ahead of the application's reads, on all
+    /// streams together; default 12 MiB, at least one datagram (F1). The window begins with 1 MiB
+    /// or this, and grows on a path that fills it (F7).
     pub receive_window: usize,
+    /// The same for each stream; default 8 MiB, at least one datagram. It begins with 512 KiB.
+    pub stream_window: usize,
+    /// How many streams the peer may have open at once; default 1,024, at least 1 (S3).
+    pub max_streams: u32,
+    /// How many of the peer's messages may be under way or unread at once; default 1,024, at
+    /// least 1 (S3, M3).
+    pub max_messages: u32,
     /// How long an acknowledgement may wait for company; default 25 ms, below the
     /// floor of the RTO (L7): a peer with that floor would repeat every lone packet.
     pub max_ack_delay: Duration,
@@ -50,8 +59,11 @@ impl Config {
     pub const DEFAULT: Self = Self {
         rto: rto::Config::RFC6298,
         max_connections: 1024,
-        send_buffer: 1 << 20,
-        receive_window: 1 << 20,
+        send_buffer: 16 << 20,
+        receive_window: 12 << 20,
+        stream_window: 8 << 20,
+        max_streams: 1024,
+        max_messages: 1024,
         max_ack_delay: Duration::from_millis(25),
         keepalive: Some(Duration::from_secs(10)),
         idle_timeout: Duration::from_secs(60),
@@ -66,9 +78,13 @@ impl Config {
         if self.max_connections == 0 {
             return Err(ConfigError::NoConnections);
         }
-        let smallest = self.send_buffer.min(self.receive_window);
+        let windows = self.receive_window.min(self.stream_window);
+        let smallest = self.send_buffer.min(windows);
         if smallest < MAX_DATAGRAM {
             return Err(ConfigError::BufferTooSmall(smallest));
+        }
+        if self.max_streams == 0 || self.max_messages == 0 {
+            return Err(ConfigError::NoStreams);
         }
         if self.max_ack_delay >= self.rto.min_rto.max(self.rto.granularity) {
             return Err(ConfigError::AckDelay(self.max_ack_delay));
@@ -143,8 +159,10 @@ pub enum ConfigError {
     Rto(rto::ConfigError),
     /// `max_connections` is 0.
     NoConnections,
-    /// `send_buffer` or `receive_window` holds less than one datagram (F1).
+    /// `send_buffer`, `receive_window` or `stream_window` holds less than one datagram (F1).
     BufferTooSmall(usize),
+    /// `max_streams` or `max_messages` is 0 (S3).
+    NoStreams,
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay(Duration),
     /// `versions` names one that this crate does not speak, or one twice (N5).
@@ -164,6 +182,9 @@ impl fmt::Display for ConfigError {
                 f,
                 "a buffer of {bytes} bytes is smaller than one datagram of {MAX_DATAGRAM} (F1)"
             ),
+            Self::NoStreams => {
+                f.write_str("max_streams or max_messages is 0: one of each is the least (S3)")
+            }
             Self::AckDelay(delay) => {
                 write!(
                     f,

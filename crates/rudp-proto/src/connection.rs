@@ -1,7 +1,7 @@
 //! One connection: its parts, and what the application may ask of it.
 //!
-//! [`input`] takes packets, [`output`] makes them, [`timeouts`] does what is due,
-//! [`closing`] ends it all.
+//! [`streams`] is what the application may ask of its streams, [`input`] takes packets, [`output`]
+//! makes them, [`timeouts`] does what is due, [`closing`] ends it all.
 
 pub(crate) mod closing;
 mod events;
@@ -9,6 +9,7 @@ mod input;
 #[cfg(test)]
 mod numbers;
 mod output;
+mod streams;
 mod timeouts;
 mod tracing;
 
@@ -24,15 +25,13 @@ use crate::congestion::Controller;
 use crate::ecn::EcnPath;
 use crate::handshake::Handshake;
 use crate::loss::Flight;
-use crate::receiver::RecvStream;
-use crate::sender::SendStream;
-use crate::wire::{MAX_VARINT, Params, ResetToken};
-use crate::{Config, Ecn, EcnCounts, Event, ReadError, Stats, WriteError};
+use crate::streams::Streams;
+use crate::wire::{Params, ResetToken};
+use crate::{Config, Ecn, EcnCounts, Event, Side, Stats};
 use events::Events;
 use tracing::Sampler;
 
-/// One connection of an [`Endpoint`](crate::Endpoint): an ordered byte stream in
-/// each direction.
+/// One connection of an [`Endpoint`](crate::Endpoint): any number of byte streams and messages.
 ///
 /// After any call that writes, reads or closes, call
 /// [`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit): there may be
@@ -40,7 +39,7 @@ use tracing::Sampler;
 #[derive(Debug)]
 pub struct Connection {
     peer: SocketAddr,
-    is_client: bool,
+    side: Side,
     version: u8,
     /// A server has named its versions, and this one was chosen (N3).
     negotiated: bool,
@@ -56,8 +55,7 @@ pub struct Connection {
     congestion: Controller,
     /// When to ask the pacer again, if it holds something back (G4).
     paced_until: Option<Duration>,
-    send: SendStream,
-    recv: RecvStream,
+    streams: Streams,
     acks: Acks,
     /// Whether the path carries ECN (E3), and what the peer says of it in the packet at hand.
     ecn_path: EcnPath,
@@ -127,32 +125,37 @@ pub(crate) struct Birth<'a> {
 impl Connection {
     /// A client that begins its handshake (H1).
     pub(crate) fn connect(birth: &Birth<'_>) -> Self {
-        let mut connection = Self::new(birth, true, birth.config.versions.preferred());
+        let preferred = birth.config.versions.preferred();
+        let mut connection = Self::new(birth, Side::Client, preferred);
         connection.hello_due = true;
         connection
     }
 
     /// A server's side, for a client that has proved its address (H6).
     pub(crate) fn accept(birth: &Birth<'_>, version: u8, client_id: u64, params: Params) -> Self {
-        let mut connection = Self::new(birth, false, version);
+        let mut connection = Self::new(birth, Side::Server, version);
         connection.settings = Delivery::Due;
         connection.handle_established(client_id, params);
         connection
     }
 
-    fn new(birth: &Birth<'_>, is_client: bool, version: u8) -> Self {
+    fn new(birth: &Birth<'_>, side: Side, version: u8) -> Self {
         let Birth { now, config, .. } = *birth;
         let rto = birth.estimator.rto();
-        let window = (config.receive_window as u64).min(MAX_VARINT);
+        let streams = Streams::new(now, side, config);
+        let (receive_window, stream_window, first_streams, messages) = streams.first_limits();
         Self {
             peer: birth.peer,
-            is_client,
+            side,
             version,
             negotiated: false,
             local_id: birth.local_id,
             remote: None,
             params: Params {
-                receive_window: window,
+                receive_window,
+                stream_window,
+                streams: first_streams,
+                messages,
                 idle_timeout: config.idle_timeout,
                 reset_token: birth.reset_token,
                 versions: config.versions,
@@ -163,8 +166,7 @@ impl Connection {
             flight: Flight::new(birth.estimator, config),
             congestion: Controller::new(config.congestion, birth.local_id),
             paced_until: None,
-            send: SendStream::new(config.send_buffer, 0),
-            recv: RecvStream::new(window),
+            streams,
             acks: Acks::new(config.max_ack_delay),
             ecn_path: EcnPath::default(),
             peer_marks: None,
@@ -196,61 +198,11 @@ impl Connection {
     fn handle_established(&mut self, id: u64, params: Params) {
         self.remote = Some(Remote { id, params });
         self.phase = Phase::Open;
-        self.send.handle_limit(params.receive_window);
+        self.streams.handle_params(&params);
         self.idle_timeout = self.idle_timeout.min(params.idle_timeout); // (K2)
         let half = self.idle_timeout.checked_div(2).unwrap_or_default();
         self.keepalive = self.keepalive.map(|every| every.min(half)); // (K1)
         self.events.connected = true;
-    }
-
-    /// Takes bytes to send and returns how many; fewer than offered means that
-    /// the buffer is full: wait for [`Event::Writable`]. Bytes may be written
-    /// before the connection is established.
-    ///
-    /// # Errors
-    /// After [`finish`](Self::finish), and once the connection is closing on
-    /// either side.
-    pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
-        self.check_writable()?;
-        Ok(self.send.write(data))
-    }
-
-    /// Ends this side's stream after what was written (FIN).
-    ///
-    /// # Errors
-    /// As for [`write`](Self::write).
-    pub fn finish(&mut self) -> Result<(), WriteError> {
-        self.check_writable()?;
-        self.send.finish();
-        Ok(())
-    }
-
-    fn check_writable(&self) -> Result<(), WriteError> {
-        if self.is_closing() {
-            return Err(WriteError::Closed);
-        }
-        if self.send.is_finished() {
-            return Err(WriteError::Finished);
-        }
-        Ok(())
-    }
-
-    /// Reads into `buf` what has arrived in order. `Some(0)` is the end of the
-    /// peer's stream (or an empty `buf`); `None` says that nothing is there now:
-    /// wait for [`Event::Readable`].
-    ///
-    /// # Errors
-    /// The connection ended before the peer's stream did.
-    pub fn read(&mut self, buf: &mut [u8]) -> Result<Option<usize>, ReadError> {
-        let read = self.recv.read(buf);
-        if read.is_some_and(|count| count > 0) {
-            self.closing.put_off(); // (K3)
-        }
-        self.conclude_if_drained();
-        if read.is_none() && (self.closing.has_peer_closed() || self.is_over()) {
-            return Err(ReadError::Closed);
-        }
-        Ok(read)
     }
 
     /// Whether the handshake is done and neither side has ended the connection.
@@ -265,10 +217,10 @@ impl Connection {
         self.peer
     }
 
-    /// How many written bytes are not acknowledged yet.
+    /// Which of the two ends this is.
     #[must_use]
-    pub fn unacknowledged(&self) -> u64 {
-        self.send.unacknowledged()
+    pub fn side(&self) -> Side {
+        self.side
     }
 
     /// The counters, as of the last call.
@@ -290,7 +242,7 @@ impl Connection {
             Phase::Dead => "closed",
         };
         let (flight, window) = (self.flight.bytes(), self.congestion.window());
-        let unacknowledged = self.send.unacknowledged();
+        let unacknowledged = self.streams.unacknowledged();
         let control = self.congestion.choice();
         let hint = if self.unreachable_at.is_some() {
             ", port reported unreachable"
@@ -343,7 +295,9 @@ impl Connection {
     /// The next event; `Closed` is the last.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.trace_timer();
-        self.events.poll()
+        let before = self.events.poll();
+        let event = before.or_else(|| self.streams.poll_event());
+        event.or_else(|| self.events.closed.take().map(Event::Closed))
     }
 
     /// Copies what other parts count into the counters, and traces what they told.

@@ -66,7 +66,9 @@ pub struct Transmit {
 ///
 /// let now = Duration::ZERO; // a network without delay
 /// let handle = client.connect(now, b)?;
-/// client.connection_mut(handle).unwrap().write(b"hello")?;
+/// let connection = client.connection_mut(handle).unwrap();
+/// let stream = connection.open_stream()?;
+/// connection.write(stream, b"hello")?;
 /// let mut datagram = Vec::new();
 /// loop {
 ///     if client.poll_transmit(now, 1, &mut datagram).is_some() {
@@ -81,8 +83,10 @@ pub struct Transmit {
 ///
 /// let (handle, event) = server.poll_event().unwrap();
 /// assert_eq!(event, Event::Connected);
+/// let connection = server.connection_mut(handle).unwrap();
+/// let stream = connection.accept_stream().unwrap();
 /// let mut buf = [0; 9];
-/// let read = server.connection_mut(handle).unwrap().read(&mut buf)?;
+/// let read = connection.read(stream, &mut buf)?;
 /// assert_eq!(&buf[..read.unwrap()], b"hello");
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```

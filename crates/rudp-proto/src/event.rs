@@ -5,6 +5,7 @@ use core::fmt;
 
 use crate::trace::Trace;
 
+use crate::StreamId;
 use crate::wire::Versions;
 
 /// What happened on a connection, from [`Endpoint::poll_event`](crate::Endpoint::poll_event).
@@ -13,12 +14,28 @@ pub enum Event {
     /// The handshake is done: the server's SETTINGS arrived here, or a client
     /// with a valid cookie got its connection (H6, H7).
     Connected,
+    /// The peer opened streams: call [`accept_stream`](crate::Connection::accept_stream) until
+    /// `None` (S2).
+    Opened,
     /// There is something to read, or the end of the stream. Comes again only
     /// after more has arrived: read until `None`.
-    Readable,
+    Readable(StreamId),
     /// There is room again after a [`write`](crate::Connection::write) that did
     /// not take everything.
-    Writable,
+    Writable(StreamId),
+    /// The peer wants no more of the stream: what it does not have is dropped, and the next
+    /// [`write`](crate::Connection::write) or [`finish`](crate::Connection::finish) tells the
+    /// peer's code (S7).
+    Stopped(StreamId),
+    /// [`open_stream`](crate::Connection::open_stream) may work again after it refused (S4).
+    MayOpen,
+    /// A message arrived: call [`read_message`](crate::Connection::read_message) until `None`.
+    MessageReadable,
+    /// [`send_message`](crate::Connection::send_message) may work again after it refused.
+    MessageWritable,
+    /// The deadline of a message passed before all of it was acknowledged: it is dropped, though
+    /// it may have arrived (M4).
+    MessageExpired(StreamId),
     /// A step of the machinery; only with [`Config::trace`](crate::Config::trace).
     Trace(Trace),
     /// The last event of a connection: its handle is dead from here on.
@@ -93,12 +110,40 @@ impl fmt::Display for Lost {
     }
 }
 
+/// Why [`Connection::open_stream`](crate::Connection::open_stream) refuses.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The peer allows no more streams until some are over: wait for [`Event::MayOpen`] (S3).
+    TooMany,
+    /// The connection is closing or closed.
+    Closed,
+}
+
+/// Why [`Connection::send_message`](crate::Connection::send_message) refuses.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum MessageError {
+    /// It has more bytes than [`MAX_MESSAGE`](crate::MAX_MESSAGE), or than half of the peer's first
+    /// window: of 600 bytes as long as the peer is not known (M2, M5).
+    TooLong(usize),
+    /// The peer allows no more messages until it has read some, or the application has not
+    /// fetched what it was told of expired ones: wait for [`Event::MessageWritable`] (S3).
+    TooMany,
+    /// The buffer has no room: wait for [`Event::MessageWritable`] (F6).
+    BufferFull,
+    /// The connection is closing or closed.
+    Closed,
+}
+
 /// Why [`Connection::write`](crate::Connection::write) and
 /// [`finish`](crate::Connection::finish) refuse.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// The stream was finished by this side.
+    /// No such stream was ever opened, or it is a message.
+    NoStream,
+    /// The stream was finished or reset by this side.
     Finished,
+    /// The peer wants no more, and says so with this code (S7).
+    Stopped(u64),
     /// The connection is closing or closed.
     Closed,
 }
@@ -106,6 +151,10 @@ pub enum WriteError {
 /// Why [`Connection::read`](crate::Connection::read) refuses.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
+    /// No such stream was ever opened, or it is a message.
+    NoStream,
+    /// The peer gave the stream up, with this code; told once (S6).
+    Reset(u64),
     /// The connection ended before the end of the peer's stream.
     Closed,
 }
@@ -118,18 +167,42 @@ pub enum ConnectError {
     TooManyConnections(usize),
 }
 
-impl fmt::Display for WriteError {
+impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Finished => "the stream is finished",
+            Self::TooMany => "the peer allows no more streams",
             Self::Closed => "the connection is closed",
         })
+    }
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(len) => write!(f, "a message of {len} bytes is too long"),
+            Self::TooMany => f.write_str("the peer allows no more messages"),
+            Self::BufferFull => f.write_str("the buffer has no room for the message"),
+            Self::Closed => f.write_str("the connection is closed"),
+        }
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoStream => f.write_str("there is no such stream"),
+            Self::Finished => f.write_str("the stream is finished"),
+            Self::Stopped(code) => write!(f, "the peer stopped the stream, code {code}"),
+            Self::Closed => f.write_str("the connection is closed"),
+        }
     }
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoStream => f.write_str("there is no such stream"),
+            Self::Reset(code) => write!(f, "the peer reset the stream, code {code}"),
             Self::Closed => f.write_str("the connection ended before the peer's stream did"),
         }
     }
@@ -145,6 +218,8 @@ impl fmt::Display for ConnectError {
     }
 }
 
+impl core::error::Error for OpenError {}
+impl core::error::Error for MessageError {}
 impl core::error::Error for WriteError {}
 impl core::error::Error for ReadError {}
 impl core::error::Error for ConnectError {}

@@ -6,9 +6,9 @@
 //! connect, write, read, close ────────▶             ─▶ poll_event: what happened
 //! ```
 //!
-//! An [`Endpoint`] is client and server at once. Each [`Connection`] carries one
-//! ordered byte stream in each direction, and its only retransmission timer is
-//! [`rto::RetransmitTimer`]. `now` and every deadline are spans since a moment
+//! An [`Endpoint`] is client and server at once. Each [`Connection`] carries any number of
+//! ordered byte streams, two directions each, and of messages, which arrive whole and in any
+//! order; its only retransmission timer is [`rto::RetransmitTimer`]. `now` and every deadline are spans since a moment
 //! that the host fixes once, by a clock that is never set back. The wire format
 //! and every rule cited in the code are in `spec/rudp.md`.
 #![no_std]
@@ -37,6 +37,8 @@ mod ranges;
 mod receiver;
 mod sender;
 mod stats;
+mod stream_id;
+mod streams;
 mod trace;
 pub mod wire;
 
@@ -45,7 +47,11 @@ pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
 pub use ecn::{Ecn, EcnCounts};
 pub use endpoint::{Endpoint, Handle, Transmit};
-pub use event::{CloseReason, ConnectError, Event, Lost, ReadError, WriteError};
+pub use event::{
+    CloseReason, ConnectError, Event, Lost, MessageError, OpenError, ReadError, WriteError,
+};
 pub use handshake::COOKIE_LIFETIME;
 pub use stats::{EndpointStats, Stats};
+pub use stream_id::{Side, StreamId, StreamKind};
+pub use streams::MAX_MESSAGE;
 pub use trace::{CongestionMetrics, CongestionPhase, HandshakeStep, Step, Trace, TracedPacket};

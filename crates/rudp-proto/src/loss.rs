@@ -12,11 +12,14 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 
+use smallvec::SmallVec;
+
 use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sample, Timeout};
 
 use crate::Config;
 use crate::congestion::Snapshot;
 use crate::sender::Chunk;
+use crate::streams::Told;
 use crate::wire::{AckRanges, ShortNumber};
 use reordering::Reordering;
 use silence::Silence;
@@ -30,14 +33,16 @@ const MAX_REMEMBERED: usize = 2048;
 /// What an ack-eliciting packet carries, as far as it must arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Content {
-    pub(crate) stream: Option<Chunk>,
-    pub(crate) max_data: Option<u64>,
+    /// Pieces of streams: one in a bulk transfer, several small ones in a packet of thin streams.
+    pub(crate) chunks: SmallVec<[Chunk; 1]>,
+    pub(crate) told: Vec<Told>,
     pub(crate) settings: bool,
     pub(crate) close: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct SentPacket {
+    pub(crate) number: u64,
     pub(crate) sent_at: Duration,
     /// None in a probe of the path, which congestion control does not know (L13).
     pub(crate) bytes: u64,
@@ -418,13 +423,13 @@ impl Flight {
         self.tail().map(|(_, deadline)| deadline)
     }
 
-    /// The content to repeat since it is time; its packet stays in flight.
-    pub(crate) fn handle_tail_deadline(&mut self, now: Duration) -> Option<Content> {
+    /// The number of a packet whose content is to be repeated since it is time; it stays in flight.
+    pub(crate) fn handle_tail_deadline(&mut self, now: Duration) -> Option<(u64, Content)> {
         let (number, _) = self.tail().filter(|(_, deadline)| *deadline <= now)?;
         self.tail.handle_probe(now);
         let packet = self.packets.get_mut(&number)?;
         packet.repeated = true;
-        Some(packet.content.clone())
+        Some((number, packet.content.clone()))
     }
 
     /// When to ask whether a silent path is back (L13).

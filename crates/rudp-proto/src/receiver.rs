@@ -1,15 +1,15 @@
-//! The incoming half of the stream: bytes wait here until they are in order and
+//! The incoming half of a stream: bytes wait here until they are in order and
 //! the application reads them.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use crate::wire::MAX_VARINT;
+use crate::streams::Window;
 
-/// The most separate pieces kept beyond the first gap (F5).
-pub(crate) const MAX_SEGMENTS: usize = 1024;
+/// The most separate pieces kept beyond the first gap of a stream (F5).
+const MAX_PIECES: usize = 1024;
 
-/// Why stream data is not taken.
+/// Why a frame is not taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unacceptable {
     /// No room for one more separate piece: the packet is not acknowledged, and
@@ -17,6 +17,26 @@ pub(crate) enum Unacceptable {
     NoRoom,
     /// The peer broke a rule.
     Violation(&'static str),
+}
+
+/// What a read found.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Bytes(usize),
+    /// The end; there is nothing more, ever.
+    End,
+    /// The peer gave up, with this code (S6).
+    Reset(u64),
+    Nothing,
+}
+
+/// How a stream ended before it was read to its end.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Cut {
+    /// The peer does not send the rest (S6).
+    Reset(u64),
+    /// The application does not want it, and said so with this code (S7).
+    Stopped(u64),
 }
 
 #[derive(Debug)]
@@ -27,29 +47,30 @@ pub(crate) struct RecvStream {
     pieces: BTreeMap<u64, Vec<u8>>,
     /// The offset of the next byte for the application.
     read: u64,
-    window: u64,
-    /// The largest limit told to the peer, and acknowledged by it.
-    advertised: u64,
-    confirmed: u64,
-    /// The limit is to be told (again).
-    update_due: bool,
-    /// The stream's length, once the FIN arrived.
+    /// The end of the farthest byte that arrived.
+    highest: u64,
+    pub(crate) window: Window,
+    /// The stream's length, once the FIN or a reset told it.
     end: Option<u64>,
+    cut: Option<Cut>,
+    /// The application has heard of the end.
     end_read: bool,
+    /// It waits to be announced as readable.
+    pub(crate) in_readable: bool,
 }
 
 impl RecvStream {
-    pub(crate) fn new(window: u64) -> Self {
+    pub(crate) fn new(window: Window) -> Self {
         Self {
             ready: VecDeque::new(),
             pieces: BTreeMap::new(),
             read: 0,
+            highest: 0,
             window,
-            advertised: window,
-            confirmed: window,
-            update_due: false,
             end: None,
+            cut: None,
             end_read: false,
+            in_readable: false,
         }
     }
 
@@ -58,10 +79,14 @@ impl RecvStream {
         self.read.saturating_add(self.ready.len() as u64)
     }
 
-    /// The end of the farthest piece.
-    fn highest(&self) -> u64 {
-        let last = self.pieces.last_key_value();
-        last.map_or_else(|| self.in_order(), |(start, piece)| end_of(*start, piece))
+    /// The end of the farthest byte that arrived.
+    pub(crate) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// How many separate pieces wait for earlier ones.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces.len()
     }
 
     /// The end of the piece that holds or touches `offset` from below.
@@ -72,36 +97,114 @@ impl RecvStream {
 
     /// Whether something waits for an earlier piece (L7).
     pub(crate) fn has_gap(&self) -> bool {
-        self.in_order() < self.highest()
+        !self.pieces.is_empty()
     }
 
-    /// Takes a piece of the stream and returns how many bytes are new.
+    /// Whether the stream's length is known.
+    fn has_end(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether everything up to the end is there, or was read.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.end == Some(self.in_order())
+    }
+
+    /// Whether nobody wants what arrives.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    /// Whether nothing is left to do, so that it can be forgotten.
+    pub(crate) fn is_done(&self) -> bool {
+        self.end_read || (matches!(self.cut, Some(Cut::Stopped(_))) && self.has_end())
+    }
+
+    /// Takes a piece of the stream and returns how many bytes are new. Without `room`, it takes
+    /// none that would be a separate one (F5).
     pub(crate) fn handle_data(
         &mut self,
         offset: u64,
         data: &[u8],
         fin: bool,
+        room: bool,
     ) -> Result<u64, Unacceptable> {
         let end = offset.saturating_add(data.len() as u64);
-        if end > self.advertised {
+        self.check_end(end, fin)?;
+        if self.is_cut() {
+            self.arrived(end, fin);
+            return Ok(0);
+        }
+        let start = offset.max(self.in_order());
+        let full = !room || self.pieces.len() >= MAX_PIECES;
+        let separate = start > self.in_order() && self.piece_before(start).is_none();
+        if full && separate && start < end {
+            return Err(Unacceptable::NoRoom);
+        }
+        self.arrived(end, fin);
+        Ok(self.store(start, data.get(index(offset, start)..).unwrap_or(&[])))
+    }
+
+    fn arrived(&mut self, end: u64, is_last: bool) {
+        self.highest = self.highest.max(end);
+        if is_last {
+            self.end = Some(end);
+        }
+    }
+
+    /// Whether data may reach to `end` and, if it `is_last`, end there.
+    fn check_end(&self, end: u64, is_last: bool) -> Result<(), Unacceptable> {
+        if end > self.window.limit() {
             return Err(Unacceptable::Violation("data beyond the window (F1)"));
         }
         let length_moved = match self.end {
-            Some(length) => end > length || (fin && end != length),
-            None => fin && end < self.highest(),
+            Some(length) => end > length || (is_last && end != length),
+            None => is_last && end < self.highest,
         };
         if length_moved {
             return Err(Unacceptable::Violation("the stream's length changed (F4)"));
         }
-        let start = offset.max(self.in_order());
-        let full = self.pieces.len() >= MAX_SEGMENTS;
-        if full && start > self.in_order() && self.piece_before(start).is_none() {
-            return Err(Unacceptable::NoRoom);
+        Ok(())
+    }
+
+    /// The peer sends nothing beyond what makes `size` bytes, and not all of these. Of no meaning
+    /// if all of them are there. Returns how many bytes nobody will read.
+    pub(crate) fn handle_reset(&mut self, code: u64, size: u64) -> Result<u64, Unacceptable> {
+        self.check_end(size, true)?;
+        if self.is_complete() {
+            return Ok(0);
         }
-        if fin {
-            self.end = Some(end);
+        self.arrived(size, true);
+        self.cut.get_or_insert(Cut::Reset(code));
+        Ok(self.discard())
+    }
+
+    /// The application wants no more. Returns how many bytes nobody will read.
+    pub(crate) fn stop(&mut self, code: u64) -> u64 {
+        self.cut = Some(Cut::Stopped(code));
+        self.discard()
+    }
+
+    /// The code to tell a peer that may go on sending.
+    pub(crate) fn stop_to_tell(&self) -> Option<u64> {
+        match self.cut {
+            Some(Cut::Stopped(code)) if !self.has_end() => Some(code),
+            _ => None,
         }
-        Ok(self.store(start, data.get(index(offset, start)..).unwrap_or(&[])))
+    }
+
+    /// Whether the peer may need a larger window.
+    pub(crate) fn needs_window(&self) -> bool {
+        !self.has_end() && !self.is_cut()
+    }
+
+    /// Drops what arrived and was not read; says how much of the window that was.
+    fn discard(&mut self) -> u64 {
+        self.ready = VecDeque::new();
+        self.pieces = BTreeMap::new();
+        let unread = self.highest.saturating_sub(self.read);
+        self.read = self.highest;
+        unread
     }
 
     /// Keeps what is new of `data`, which begins at `offset`, and says how much that was.
@@ -137,15 +240,18 @@ impl RecvStream {
         }
     }
 
-    /// Fills `out` with what is in order. `Some(0)` at the end of the stream,
-    /// `None` if there is nothing now.
-    pub(crate) fn read(&mut self, out: &mut [u8]) -> Option<usize> {
-        let count = self.ready.len().min(out.len());
-        if self.ready.is_empty() {
-            let ended = self.end == Some(self.read);
-            self.end_read |= ended;
-            return ended.then_some(0);
+    /// Fills `out` with what is in order.
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Found {
+        if let Some(Cut::Reset(code)) = self.cut {
+            self.end_read = true;
+            return Found::Reset(code);
         }
+        if self.ready.is_empty() {
+            let ended = self.end == Some(self.read) || self.is_cut();
+            self.end_read |= ended;
+            return if ended { Found::End } else { Found::Nothing };
+        }
+        let count = self.ready.len().min(out.len());
         let (front, back) = self.ready.as_slices();
         let (to_front, to_back) = out.split_at_mut(count.min(front.len()));
         to_front
@@ -158,54 +264,19 @@ impl RecvStream {
             .for_each(|(to, from)| *to = *from);
         self.ready.drain(..count);
         self.read = self.read.saturating_add(count as u64);
-        let unused = self.advertised.saturating_sub(self.read);
-        if unused <= self.window / 2 && self.end.is_none() {
-            self.update_due = true; // (F3)
-        }
-        Some(count)
+        Found::Bytes(count)
     }
 
-    /// Whether the application has read all that can still be read.
-    pub(crate) fn is_drained(&self) -> bool {
-        self.ready.is_empty() && (self.end != Some(self.read) || self.end_read)
+    /// Takes all that is in order at once.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.read = self.in_order();
+        core::mem::take(&mut self.ready).into()
     }
 
-    /// Whether `read` would return something.
+    /// Whether [`read`](Self::read) would find something that it did not tell before.
     pub(crate) fn is_readable(&self) -> bool {
-        !self.is_drained()
-    }
-
-    /// The limit to tell the peer, if it is due (F3).
-    pub(crate) fn poll_limit(&self) -> Option<u64> {
-        let limit = self.read.saturating_add(self.window).min(MAX_VARINT);
-        self.update_due.then_some(limit)
-    }
-
-    pub(crate) fn handle_limit_sent(&mut self, limit: u64) {
-        self.advertised = self.advertised.max(limit);
-        self.update_due = false;
-    }
-
-    pub(crate) fn handle_limit_acked(&mut self, limit: u64) {
-        self.confirmed = self.confirmed.max(limit);
-    }
-
-    /// Whether the peer may still not know of a limit as high as `limit`, which
-    /// is the newest.
-    pub(crate) fn needs_limit(&self, limit: u64) -> bool {
-        limit == self.advertised && limit > self.confirmed && self.end.is_none()
-    }
-
-    /// A MAX_DATA is lost: the newest goes out again, with today's value (F3).
-    pub(crate) fn handle_limit_lost(&mut self, limit: u64) {
-        self.update_due |= self.needs_limit(limit);
-    }
-
-    /// Frees everything: nobody will read any more.
-    pub(crate) fn give_up(&mut self) {
-        self.ready = VecDeque::new();
-        self.pieces = BTreeMap::new();
-        self.update_due = false;
+        let reset = matches!(self.cut, Some(Cut::Reset(_)));
+        !self.ready.is_empty() || ((reset || self.end == Some(self.read)) && !self.end_read)
     }
 }
 
@@ -221,12 +292,16 @@ fn index(from: u64, to: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
+    use core::time::Duration;
     use proptest::prelude::*;
+
+    fn stream(window: u64) -> RecvStream {
+        RecvStream::new(Window::new(Duration::ZERO, window, window))
+    }
 
     fn read_all(stream: &mut RecvStream, step: usize) -> Vec<u8> {
         let (mut all, mut out) = (Vec::new(), [0; 64]);
-        while let Some(n) = stream.read(&mut out[..step]).filter(|n| *n > 0) {
+        while let Found::Bytes(n) = stream.read(&mut out[..step]) {
             all.extend_from_slice(&out[..n]);
         }
         all
@@ -234,64 +309,74 @@ mod tests {
 
     #[test]
     fn the_end_is_told_after_the_last_byte() {
-        let mut stream = RecvStream::new(100);
-        assert_eq!(stream.handle_data(2, b"c", true), Ok(1));
-        assert_eq!(stream.read(&mut [0; 9]), None);
-        assert_eq!(stream.handle_data(0, b"ab", false), Ok(2));
-        assert_eq!(read_all(&mut stream, 2), b"abc");
-        assert_eq!(stream.read(&mut [0; 9]), Some(0));
-        assert!(stream.is_drained());
+        let mut stream = stream(100);
+        assert_eq!(stream.handle_data(2, b"c", true, true), Ok(1));
+        assert_eq!(stream.read(&mut [0; 9]), Found::Nothing);
+        assert_eq!(stream.handle_data(0, b"ab", false, true), Ok(2));
+        let mut part = [0; 2];
+        assert_eq!(stream.read(&mut part), Found::Bytes(2));
+        assert_eq!(read_all(&mut stream, 2), b"c");
+        assert_eq!(stream.read(&mut [0; 9]), Found::End);
+        assert!(!stream.is_readable() && stream.is_done());
     }
 
     #[test]
     fn only_what_arrived_takes_memory() {
-        let mut stream = RecvStream::new(1 << 40);
-        assert_eq!(stream.handle_data((1 << 40) - 1, b"x", false), Ok(1));
+        let mut stream = stream(1 << 40);
+        assert_eq!(stream.handle_data((1 << 40) - 1, b"x", false, true), Ok(1));
         let kept: usize = stream.pieces.values().map(Vec::capacity).sum();
         assert!(stream.ready.capacity() + kept < 1_000);
     }
 
     #[test]
     fn data_beyond_the_window_and_a_moving_end_are_violations() {
-        let mut stream = RecvStream::new(4);
         let window = Unacceptable::Violation("data beyond the window (F1)");
         let length = Unacceptable::Violation("the stream's length changed (F4)");
-        assert_eq!(stream.handle_data(2, b"cde", false), Err(window));
-        assert_eq!(stream.handle_data(2, b"cd", true), Ok(2));
-        assert_eq!(stream.handle_data(2, b"c", true), Err(length));
-        let mut stream = RecvStream::new(4);
-        assert_eq!(stream.handle_data(2, b"cd", false), Ok(2));
-        assert_eq!(stream.handle_data(0, b"ab", true), Err(length));
+        let mut it = stream(4);
+        assert_eq!(it.handle_data(2, b"cde", false, true), Err(window));
+        assert_eq!(it.handle_data(2, b"cd", true, true), Ok(2));
+        assert_eq!(it.handle_data(2, b"c", true, true), Err(length));
+        assert_eq!(it.handle_reset(1, 3), Err(length));
+        let mut it = stream(4);
+        assert_eq!(it.handle_reset(1, 5), Err(window));
+        assert_eq!(it.handle_data(2, b"cd", false, true), Ok(2));
+        assert_eq!(it.handle_data(0, b"ab", true, true), Err(length));
     }
 
     #[test]
     fn pieces_are_bounded_but_the_missing_one_is_always_taken() {
-        let mut stream = RecvStream::new(10_000);
-        for piece in 0..MAX_SEGMENTS as u64 {
-            assert_eq!(stream.handle_data(2 + 2 * piece, b"x", false), Ok(1));
+        let mut stream = stream(10_000);
+        for piece in 0..MAX_PIECES as u64 {
+            assert_eq!(stream.handle_data(2 + 2 * piece, b"x", false, true), Ok(1));
         }
         let full = Err(Unacceptable::NoRoom);
-        assert_eq!(stream.handle_data(9_000, b"x", false), full);
-        assert_eq!(stream.handle_data(0, b"abc", false), Ok(2));
+        assert_eq!(stream.handle_data(9_000, b"x", false, true), full);
+        assert_eq!(stream.handle_data(0, b"abc", false, false), Ok(2));
         assert_eq!(read_all(&mut stream, 9), b"abx"); // what came first stays
+        assert_eq!(stream.handle_data(9_000, b"x", false, false), full);
     }
 
     #[test]
-    fn the_window_is_renewed_when_half_of_it_is_read_and_again_when_the_news_is_lost() {
-        let mut stream = RecvStream::new(8);
-        assert_eq!(stream.handle_data(0, b"abcd", false), Ok(4));
-        assert_eq!(stream.read(&mut [0; 3]), Some(3));
-        assert_eq!(stream.poll_limit(), None);
-        assert_eq!(stream.read(&mut [0; 3]), Some(1));
-        assert_eq!(stream.poll_limit(), Some(12));
-        stream.handle_limit_sent(12);
-        assert_eq!(stream.poll_limit(), None);
-        stream.handle_limit_lost(12);
-        assert_eq!(stream.poll_limit(), Some(12));
-        stream.handle_limit_acked(12);
-        stream.handle_limit_sent(12);
-        stream.handle_limit_lost(12);
-        assert_eq!(stream.poll_limit(), None, "the peer knows");
+    fn a_reset_drops_what_was_not_read_and_comes_too_late_for_a_whole_stream() {
+        let mut it = stream(100);
+        assert_eq!(it.handle_data(0, b"abc", false, true), Ok(3));
+        assert_eq!(it.handle_reset(7, 10), Ok(10));
+        assert_eq!(it.handle_data(3, b"defghij", true, true), Ok(0));
+        assert_eq!(it.read(&mut [0; 9]), Found::Reset(7));
+        assert!(it.is_done());
+        let mut it = stream(100);
+        assert_eq!(it.handle_data(0, b"abc", true, true), Ok(3));
+        assert_eq!(it.handle_reset(7, 3), Ok(0));
+        assert_eq!(read_all(&mut it, 9), b"abc");
+    }
+
+    #[test]
+    fn a_stopped_stream_waits_for_nothing_but_its_length() {
+        let mut it = stream(100);
+        assert_eq!(it.handle_data(0, b"abc", false, true), Ok(3));
+        assert_eq!((it.stop(1), it.is_done()), (3, false));
+        assert_eq!(it.handle_data(9, b"x", true, true), Ok(0));
+        assert_eq!((it.highest(), it.is_done()), (10, true));
     }
 
     proptest! {
@@ -300,18 +385,18 @@ mod tests {
             pieces in prop::collection::vec((0_usize..60, 1_usize..12, 1_usize..9), 1..120),
         ) {
             let data: Vec<u8> = (0..60).collect();
-            let mut stream = RecvStream::new(60);
+            let mut stream = stream(60);
             let mut out = Vec::new();
             for (start, len, step) in pieces {
                 let end = (start + len).min(60);
                 let piece = &data[start..end];
-                prop_assert!(stream.handle_data(start as u64, piece, end == 60).is_ok());
+                prop_assert!(stream.handle_data(start as u64, piece, end == 60, true).is_ok());
                 let mut buf = [0; 9];
-                if let Some(n) = stream.read(&mut buf[..step]) {
+                if let Found::Bytes(n) = stream.read(&mut buf[..step]) {
                     out.extend_from_slice(&buf[..n]);
                 }
             }
-            prop_assert!(stream.handle_data(0, &data, true).is_ok());
+            prop_assert!(stream.handle_data(0, &data, true, true).is_ok());
             out.extend(read_all(&mut stream, 7));
             prop_assert_eq!(out, data);
         }

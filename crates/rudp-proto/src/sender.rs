@@ -1,14 +1,17 @@
-//! The outgoing half of the stream: bytes wait here until they are acknowledged.
+//! The outgoing half of a stream: bytes wait here until they are acknowledged.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::time::Duration;
 
+use crate::StreamId;
 use crate::ranges::{RangeSet, length};
 
-/// A piece of the stream as one packet carries it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A piece of a stream as one packet carries it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
+    pub(crate) id: StreamId,
     pub(crate) range: Range<u64>,
     pub(crate) fin: bool,
 }
@@ -22,39 +25,66 @@ enum Fin {
     Acked,
 }
 
-/// Each byte is in one of four states: acknowledged, in flight in exactly one
-/// packet, lost (to be sent again), or never sent.
+/// The end by which the rest is not delivered (S6).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Reset {
+    code: u64,
+    acked: bool,
+    /// The peer asked for it, and the application has not ended the half itself.
+    stopped: bool,
+}
+
+/// Each byte is acknowledged, in flight, lost (to be sent again), or never sent.
 #[derive(Debug)]
 pub(crate) struct SendStream {
+    id: StreamId,
     /// The bytes from offset `base` on.
     buffer: VecDeque<u8>,
-    capacity: usize,
     base: u64,
     acked: RangeSet, // above `base`
     lost: RangeSet,
     /// The first offset never sent.
     next: u64,
+    /// What was sent again while an earlier packet with it was in flight, and the packet that has
+    /// it now: only if that one is lost, it is lost.
+    repeated: Vec<(Range<u64>, u64)>,
     /// Where the peer's window ends (F2).
     limit: u64,
     fin: Fin,
+    /// The newest packet with the FIN.
+    fin_in: u64,
+    reset: Option<Reset>,
     acked_bytes: u64,
+    /// When a message is given up (M4).
+    pub(crate) deadline: Option<Duration>,
     /// A write was cut short: the application waits for room (F6).
-    starved: bool,
+    pub(crate) starved: bool,
+    /// It is in line to be announced as writable, to send what needs no window, to send new data.
+    pub(crate) in_writable: bool,
+    pub(crate) in_urgent: bool,
+    pub(crate) in_fresh: bool,
 }
 
 impl SendStream {
-    pub(crate) fn new(capacity: usize, limit: u64) -> Self {
+    pub(crate) fn new(id: StreamId, limit: u64) -> Self {
         Self {
+            id,
             buffer: VecDeque::new(),
-            capacity,
             base: 0,
             acked: RangeSet::default(),
             lost: RangeSet::default(),
             next: 0,
+            repeated: Vec::new(),
             limit,
             fin: Fin::Open,
+            fin_in: 0,
+            reset: None,
             acked_bytes: 0,
+            deadline: None,
             starved: false,
+            in_writable: false,
+            in_urgent: false,
+            in_fresh: false,
         }
     }
 
@@ -62,21 +92,71 @@ impl SendStream {
         self.base.saturating_add(self.buffer.len() as u64)
     }
 
-    pub(crate) fn is_finished(&self) -> bool {
-        self.fin != Fin::Open
+    /// How many bytes it keeps.
+    pub(crate) fn buffered(&self) -> usize {
+        self.buffer.len()
     }
 
-    pub(crate) fn write(&mut self, data: &[u8]) -> usize {
-        let room = self.capacity.saturating_sub(self.buffer.len());
+    pub(crate) fn is_finished(&self) -> bool {
+        self.fin != Fin::Open || self.reset.is_some()
+    }
+
+    /// The peer's words, if it wants no more and the application did not end the half before (S7).
+    pub(crate) fn stopped(&self) -> Option<u64> {
+        let stopped = self.reset.filter(|reset| reset.stopped);
+        stopped.map(|reset| reset.code)
+    }
+
+    /// Whether nothing was written, and it was not ended.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.end() == 0 && !self.is_finished()
+    }
+
+    /// Takes what `room` allows.
+    pub(crate) fn write(&mut self, data: &[u8], room: usize) -> usize {
         let (taken, left) = data.split_at(room.min(data.len()));
         self.buffer.extend(taken);
         self.starved |= !left.is_empty();
         taken.len()
     }
 
+    /// The application writes no more.
     pub(crate) fn finish(&mut self) {
-        if self.fin == Fin::Open {
-            self.fin = Fin::Due;
+        self.starved = false;
+        match &mut self.reset {
+            Some(reset) => reset.stopped = false,
+            None if self.fin == Fin::Open => self.fin = Fin::Due,
+            None => {}
+        }
+    }
+
+    /// Drops what is not acknowledged; the first code counts (S6). `stopped`: by the peer's wish.
+    pub(crate) fn reset(&mut self, code: u64, stopped: bool) {
+        let open = self.fin == Fin::Open;
+        let reset = self.reset.get_or_insert(Reset {
+            code,
+            acked: false,
+            stopped: stopped && open,
+        });
+        reset.stopped &= stopped;
+        self.starved = false;
+        self.buffer = VecDeque::new();
+        self.lost = RangeSet::default();
+        self.acked = RangeSet::default();
+        self.repeated = Vec::new();
+        self.base = self.next;
+        self.acked_bytes = self.next;
+    }
+
+    /// The code and the final size to tell, while the peer does not know (S6).
+    pub(crate) fn reset_to_tell(&self) -> Option<(u64, u64)> {
+        let reset = self.reset.filter(|reset| !reset.acked)?;
+        Some((reset.code, self.next))
+    }
+
+    pub(crate) fn handle_reset_acked(&mut self) {
+        if let Some(reset) = &mut self.reset {
+            reset.acked = true;
         }
     }
 
@@ -84,9 +164,13 @@ impl SendStream {
         self.end().saturating_sub(self.acked_bytes)
     }
 
-    /// Whether all that was written, and the FIN, arrived.
+    /// Whether nothing is left to do: all that was written, and the FIN, arrived, or the peer
+    /// knows of the reset and the application does.
     pub(crate) fn is_done(&self) -> bool {
-        self.fin == Fin::Acked && self.buffer.is_empty()
+        match self.reset {
+            Some(reset) => reset.acked && !reset.stopped,
+            None => self.fin == Fin::Acked && self.buffer.is_empty(),
+        }
     }
 
     /// The peer's window ends at `limit`; it never shrinks (F2).
@@ -94,15 +178,30 @@ impl SendStream {
         self.limit = self.limit.max(limit);
     }
 
-    /// The next bytes to send, at most `max`: lost ones first, lowest offset
-    /// first. The FIN may come alone.
-    pub(crate) fn next_chunk(&self, max: u64) -> Option<Chunk> {
-        let Range { start, end } = self.lost.first().unwrap_or_else(|| {
-            self.next..self.end().min(self.limit).max(self.next) // (F2)
-        });
-        let range = start..end.min(start.saturating_add(max));
-        let fin = self.fin == Fin::Due && range.end == self.end();
-        (fin || !range.is_empty()).then_some(Chunk { range, fin })
+    /// What needs no window: lost bytes, lowest offset first, at most `max`; else the FIN alone.
+    pub(crate) fn urgent_chunk(&self, max: u64) -> Option<Chunk> {
+        if self.reset.is_some() {
+            return None;
+        }
+        let due = self.fin == Fin::Due;
+        let alone = || (due && self.next == self.end()).then_some(self.next..self.next);
+        let Range { start, end } = self.lost.first().or_else(alone)?;
+        self.chunk(start, end.min(start.saturating_add(max)))
+    }
+
+    /// New bytes, at most `max`, as far as the stream's window goes.
+    pub(crate) fn fresh_chunk(&self, max: u64) -> Option<Chunk> {
+        let end = self.end().min(self.limit); // (F2)
+        let range = self.next..end.min(self.next.saturating_add(max));
+        let chunk = self.chunk(range.start, range.end)?;
+        (!range.is_empty()).then_some(chunk)
+    }
+
+    fn chunk(&self, start: u64, end: u64) -> Option<Chunk> {
+        let fin = self.fin == Fin::Due && end == self.end();
+        let id = self.id;
+        let range = start..end;
+        (fin || !range.is_empty()).then_some(Chunk { id, range, fin })
     }
 
     /// Appends the bytes of `range`, which must not be acknowledged yet.
@@ -119,16 +218,28 @@ impl SendStream {
         out.extend_from_slice(back.get(back_range).unwrap_or(&[]));
     }
 
-    pub(crate) fn handle_sent(&mut self, chunk: &Chunk) {
+    /// Packet `number` carries `chunk`; answers how many of its bytes leave for the first time.
+    pub(crate) fn handle_sent(&mut self, number: u64, chunk: &Chunk) -> u64 {
+        let Range { start, end } = chunk.range;
+        let again = start..end.min(self.next);
+        if !again.is_empty() && !self.lost.covers(&again) {
+            self.repeated.push((again, number));
+        }
         self.lost.remove(chunk.range.clone());
-        self.next = self.next.max(chunk.range.end);
+        let fresh = end.saturating_sub(self.next);
+        self.next = self.next.max(end);
         if chunk.fin {
             self.fin = Fin::InFlight;
+            self.fin_in = number;
         }
+        fresh
     }
 
     /// Returns how many bytes are acknowledged for the first time.
     pub(crate) fn handle_acked(&mut self, chunk: &Chunk) -> u64 {
+        if self.reset.is_some() {
+            return 0;
+        }
         if chunk.fin {
             self.fin = Fin::Acked;
         }
@@ -143,13 +254,18 @@ impl SendStream {
             self.base = prefix.end;
             self.acked.pop_first();
         }
+        let base = self.base;
+        self.repeated.retain(|(range, _)| range.end > base);
         fresh
     }
 
-    /// The packet that carried `chunk` is lost: what is not acknowledged of it
-    /// is to be sent again.
-    pub(crate) fn handle_lost(&mut self, chunk: &Chunk) {
-        if chunk.fin && self.fin == Fin::InFlight {
+    /// Packet `number` with `chunk` is lost: what is not acknowledged of it, and in no later
+    /// packet, is to be sent again.
+    pub(crate) fn handle_lost(&mut self, number: u64, chunk: &Chunk) {
+        if self.reset.is_some() {
+            return;
+        }
+        if chunk.fin && self.fin == Fin::InFlight && self.fin_in <= number {
             self.fin = Fin::Due;
         }
         let range = self.base.max(chunk.range.start)..chunk.range.end;
@@ -157,77 +273,113 @@ impl SendStream {
         for acked in self.acked.overlapping(range) {
             self.lost.remove(acked);
         }
+        self.repeated.retain(|(_, carrier)| *carrier != number);
+        for (later, _) in self.repeated.iter().filter(|(_, it)| *it > number) {
+            let start = later.start.max(chunk.range.start);
+            self.lost.remove(start..later.end.min(chunk.range.end));
+        }
     }
 
-    /// Whether `chunk` holds anything that is not acknowledged yet.
-    pub(crate) fn needs(&self, chunk: &Chunk) -> bool {
+    /// How far `chunk` is from the first byte that the peer lacks; `None` if it holds nothing that
+    /// is not acknowledged yet.
+    pub(crate) fn distance(&self, chunk: &Chunk) -> Option<u64> {
+        if self.reset.is_some() {
+            return None;
+        }
         let rest = self.base.max(chunk.range.start)..chunk.range.end;
-        (chunk.fin && self.fin != Fin::Acked) || (length(&rest) > 0 && !self.acked.covers(&rest))
-    }
-
-    /// Whether a starved writer has room again; tells so once.
-    pub(crate) fn take_room(&mut self) -> bool {
-        let room = self.buffer.len() < self.capacity;
-        room && core::mem::take(&mut self.starved)
-    }
-
-    /// Drops what is not delivered: nobody waits for it any more.
-    pub(crate) fn give_up(&mut self) {
-        self.buffer = VecDeque::new();
-        self.lost = RangeSet::default();
-        self.base = self.next;
-        self.fin = Fin::Acked;
-        self.acked = RangeSet::default();
-        self.acked_bytes = self.next;
+        let needed = (chunk.fin && self.fin != Fin::Acked)
+            || (length(&rest) > 0 && !self.acked.covers(&rest));
+        needed.then(|| rest.start.saturating_sub(self.base))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Side, StreamKind};
     use proptest::prelude::*;
 
+    const ID: StreamId = StreamId::new(Side::Client, StreamKind::Bytes, 0);
+
     fn chunk(range: Range<u64>) -> Chunk {
-        Chunk { range, fin: false }
+        Chunk {
+            id: ID,
+            range,
+            fin: false,
+        }
+    }
+
+    fn written(limit: u64, data: &[u8]) -> SendStream {
+        let mut stream = SendStream::new(ID, limit);
+        assert_eq!(stream.write(data, usize::MAX), data.len());
+        stream
     }
 
     #[test]
     fn a_late_acknowledgement_cancels_the_repetition() {
-        let mut stream = SendStream::new(100, 100);
-        assert_eq!(stream.write(b"abcdefgh"), 8);
-        let first = stream.next_chunk(4).unwrap();
-        stream.handle_sent(&first);
-        stream.handle_lost(&first);
-        assert_eq!(stream.next_chunk(4), Some(first.clone()));
+        let mut stream = written(100, b"abcdefgh");
+        let first = stream.fresh_chunk(4).unwrap();
+        assert_eq!(stream.handle_sent(0, &first), 4);
+        stream.handle_lost(0, &first);
+        assert_eq!(stream.urgent_chunk(4), Some(first.clone()));
         assert_eq!(stream.handle_acked(&first), 4);
-        assert_eq!(stream.next_chunk(9), Some(chunk(4..8)));
+        assert_eq!(stream.urgent_chunk(9), None);
+        assert_eq!(stream.fresh_chunk(9), Some(chunk(4..8)));
     }
 
     #[test]
     fn the_window_holds_new_data_back_but_not_lost_data() {
-        let mut stream = SendStream::new(100, 3);
-        stream.write(b"abcdefgh");
-        let first = stream.next_chunk(100).unwrap();
+        let mut stream = written(3, b"abcdefgh");
+        let first = stream.fresh_chunk(100).unwrap();
         assert_eq!(first, chunk(0..3));
-        stream.handle_sent(&first);
-        assert_eq!(stream.next_chunk(100), None);
-        stream.handle_lost(&first);
-        assert_eq!(stream.next_chunk(100), Some(first));
+        stream.handle_sent(0, &first);
+        assert_eq!(stream.fresh_chunk(100), None);
+        stream.handle_lost(0, &first);
+        assert_eq!(stream.urgent_chunk(100), Some(first));
         stream.handle_limit(8);
         stream.handle_limit(4);
         assert_eq!(stream.limit, 8);
     }
 
     #[test]
-    fn a_starved_writer_hears_of_room_once() {
-        let mut stream = SendStream::new(4, 100);
-        assert_eq!(stream.write(b"abcdef"), 4);
-        assert!(!stream.take_room());
-        let sent = stream.next_chunk(2).unwrap();
-        stream.handle_sent(&sent);
-        stream.handle_acked(&sent);
-        assert!(stream.take_room());
-        assert!(!stream.take_room());
+    fn what_a_later_packet_carries_too_is_lost_only_with_it() {
+        let mut stream = written(100, b"abcdefgh");
+        stream.handle_sent(0, &chunk(0..4));
+        stream.handle_sent(1, &chunk(2..8)); // 2 and 3 once more
+        stream.handle_lost(0, &chunk(0..4));
+        assert_eq!(stream.urgent_chunk(9), Some(chunk(0..2)));
+        stream.handle_sent(2, &chunk(0..2));
+        stream.handle_lost(1, &chunk(2..8));
+        assert_eq!(stream.urgent_chunk(9), Some(chunk(2..8)));
+        assert!(stream.repeated.is_empty());
+    }
+
+    #[test]
+    fn after_a_reset_nothing_is_sent_and_the_size_is_what_had_left() {
+        let mut stream = written(100, b"abcdefgh");
+        let first = chunk(0..4);
+        stream.handle_sent(0, &first);
+        stream.reset(7, false);
+        stream.reset(8, false);
+        assert_eq!(stream.reset_to_tell(), Some((7, 4)), "the first code");
+        stream.handle_lost(0, &first);
+        assert_eq!(
+            (stream.urgent_chunk(9), stream.fresh_chunk(9)),
+            (None, None)
+        );
+        assert_eq!((stream.buffered(), stream.unacknowledged()), (0, 0));
+        stream.handle_reset_acked();
+        assert!(stream.is_done());
+    }
+
+    #[test]
+    fn a_half_that_the_peer_stopped_stays_until_the_application_knows() {
+        let mut stream = written(100, b"abcdefgh");
+        stream.reset(7, true);
+        stream.handle_reset_acked();
+        assert_eq!((stream.stopped(), stream.is_done()), (Some(7), false));
+        stream.finish();
+        assert_eq!((stream.stopped(), stream.is_done()), (None, true));
     }
 
     proptest! {
@@ -238,34 +390,35 @@ mod tests {
             fates in prop::collection::vec((1_u64..9, 0_u8..4), 1..200),
         ) {
             let data: Vec<u8> = (0..100).collect();
-            let mut stream = SendStream::new(64, 1000);
+            let mut stream = SendStream::new(ID, 1000);
             let (mut written, mut acked) = (0, RangeSet::default());
             let mut late: Vec<Chunk> = Vec::new();
             let all_arrive = core::iter::repeat_n((7, 0), 200);
-            for (max, fate) in fates.into_iter().chain(all_arrive) {
-                written += stream.write(&data[written..]);
+            for ((max, fate), number) in fates.into_iter().chain(all_arrive).zip(0..) {
+                written += stream.write(&data[written..], 64 - stream.buffered());
                 if written == data.len() {
                     stream.finish();
                 }
-                let Some(chunk) = stream.next_chunk(max) else { continue };
+                let urgent = stream.urgent_chunk(max);
+                let Some(chunk) = urgent.or_else(|| stream.fresh_chunk(max)) else { continue };
                 let mut out = Vec::new();
                 stream.copy(&chunk.range, &mut out);
                 prop_assert_eq!(&out, &data[chunk.range.start as usize..chunk.range.end as usize]);
                 prop_assert!(chunk.range.clone().all(|n| !acked.contains(n)));
-                stream.handle_sent(&chunk);
+                stream.handle_sent(number, &chunk);
                 match fate {
                     0 | 1 => {
                         let fresh = acked.insert(chunk.range.clone());
                         prop_assert_eq!(stream.handle_acked(&chunk), fresh);
                     }
-                    2 => stream.handle_lost(&chunk),
+                    2 => stream.handle_lost(number, &chunk),
                     _ => {
-                        stream.handle_lost(&chunk);
+                        stream.handle_lost(number, &chunk);
                         late.push(chunk);
                         let chunk = late.swap_remove(late.len() / 2);
                         let fresh = acked.insert(chunk.range.clone());
                         prop_assert_eq!(stream.handle_acked(&chunk), fresh);
-                        prop_assert!(!stream.needs(&chunk));
+                        prop_assert_eq!(stream.distance(&chunk), None);
                     }
                 }
             }

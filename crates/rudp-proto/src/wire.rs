@@ -62,9 +62,15 @@ pub type ResetToken = [u8; TOKEN_LEN];
 /// in its SETTINGS (H6).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Stream bytes the sender of these parameters takes before any MAX_DATA;
-    /// at most [`MAX_VARINT`] (F1).
+    /// Bytes of all streams together that the sender of these parameters takes before any
+    /// MAX_DATA; at most [`MAX_VARINT`] (F1).
     pub receive_window: u64,
+    /// The same of each stream that is no message, before any MAX_STREAM_DATA (F1).
+    pub stream_window: u64,
+    /// How many streams the peer may have open at once; at least 1 (S3).
+    pub streams: u64,
+    /// How many messages may be under way or unread at once; at least 1 (S3).
+    pub messages: u64,
     /// Its idle timeout, whole milliseconds on the wire; at least
     /// [`MIN_IDLE_TIMEOUT`] (K2).
     pub idle_timeout: Duration,
@@ -309,6 +315,9 @@ fn decode_hello<F>(
 
 fn put_params(out: &mut Vec<u8>, params: &Params) {
     put_varint(out, params.receive_window);
+    put_varint(out, params.stream_window);
+    put_varint(out, params.streams);
+    put_varint(out, params.messages);
     put_varint(
         out,
         u64::try_from(params.idle_timeout.as_millis()).unwrap_or(MAX_VARINT),
@@ -320,12 +329,18 @@ fn put_params(out: &mut Vec<u8>, params: &Params) {
 fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
     let params = Params {
         receive_window: take_varint(body)?,
+        stream_window: take_varint(body)?,
+        streams: take_varint(body)?,
+        messages: take_varint(body)?,
         idle_timeout: Duration::from_millis(take_varint(body)?),
         reset_token: take_array(body)?,
         versions: Versions::decode(body)?,
     };
     if params.idle_timeout < MIN_IDLE_TIMEOUT {
         return Err(DecodeError::Field("an idle timeout below one second")); // (K2)
+    }
+    if params.streams == 0 || params.messages == 0 {
+        return Err(DecodeError::Field("no stream or no message at all")); // (S3)
     }
     Ok(params)
 }
@@ -345,6 +360,7 @@ fn take_cookie(body: &mut &[u8]) -> Result<Cookie, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Side, StreamId, StreamKind};
     use alloc::vec;
 
     fn encoded(packet: &Packet<'_>) -> Vec<u8> {
@@ -361,6 +377,9 @@ mod tests {
         };
         let params = Params {
             receive_window: MAX_VARINT,
+            stream_window: MAX_VARINT,
+            streams: MAX_VARINT,
+            messages: MAX_VARINT,
             idle_timeout: Duration::from_millis(MAX_VARINT),
             reset_token: [0xff; 16],
             versions: Versions::new(&[VERSION; 8]).unwrap(),
@@ -398,6 +417,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_anywhere_is_noticed() {
         let frames = vec![Frame::Stream {
+            id: StreamId::new(Side::Client, StreamKind::Bytes, 3),
             offset: 7,
             data: b"hello",
             fin: true,

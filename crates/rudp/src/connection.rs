@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use rudp_proto::{CloseReason, Handle, Stats};
+use rudp_proto::{CloseReason, Handle, ReadError, Side, Stats, StreamId, StreamKind, WriteError};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::watch,
@@ -114,7 +114,7 @@ impl Connection {
         let finished = {
             let mut state = self.shared.lock();
             let connection = state.connection(self.handle);
-            connection.map(rudp_proto::Connection::finish)
+            connection.map(finish)
         };
         self.shared.work.notify_one();
         finished.ok_or_else(|| self.ended())?.map_err(broken_pipe)
@@ -201,7 +201,7 @@ impl Connection {
         let Some(connection) = state.connection(self.handle) else {
             return Poll::Ready(Err(self.ended()));
         };
-        match connection.read(buffer) {
+        match read(connection, buffer) {
             Ok(Some(count)) => {
                 drop(state);
                 // The peer may be waiting for a larger window.
@@ -219,9 +219,9 @@ impl Connection {
     fn poll_writing(&self, cx: &Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let mut state = self.shared.lock();
         let Some(connection) = state.connection(self.handle) else {
-            return Poll::Ready(Err(broken_pipe(rudp_proto::WriteError::Closed)));
+            return Poll::Ready(Err(broken_pipe(WriteError::Closed)));
         };
-        match connection.write(data) {
+        match write(connection, data) {
             Ok(0) if !data.is_empty() => {
                 state.await_writable(self.handle, cx);
                 Poll::Pending
@@ -244,7 +244,39 @@ impl Connection {
     }
 }
 
-fn broken_pipe(error: rudp_proto::WriteError) -> io::Error {
+/// Each side writes on the first stream that it opens, and reads from the peer's first.
+const fn stream_of(side: Side) -> StreamId {
+    StreamId::new(side, StreamKind::Bytes, 0)
+}
+
+fn write(connection: &mut rudp_proto::Connection, data: &[u8]) -> Result<usize, WriteError> {
+    let id = stream_of(connection.side());
+    match connection.write(id, data) {
+        Err(WriteError::NoStream) => {
+            let opened = connection.open_stream();
+            opened.map_err(|_| WriteError::Closed)?; // the first one is always allowed
+            connection.write(id, data)
+        }
+        other => other,
+    }
+}
+
+fn finish(connection: &mut rudp_proto::Connection) -> Result<(), WriteError> {
+    write(connection, b"")?;
+    connection.finish(stream_of(connection.side()))
+}
+
+fn read(
+    connection: &mut rudp_proto::Connection,
+    buffer: &mut [u8],
+) -> Result<Option<usize>, ReadError> {
+    match connection.read(stream_of(connection.side().other()), buffer) {
+        Err(ReadError::NoStream) => Ok(None),
+        other => other,
+    }
+}
+
+fn broken_pipe(error: WriteError) -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, error)
 }
 

@@ -126,8 +126,15 @@ impl Shared {
                         .accepted
                         .push(self.open(state, handle, Phase::Connected));
                 }
-                Event::Readable => state.with(handle, |slot| wake(&mut slot.reader)),
-                Event::Writable => state.with(handle, |slot| wake(&mut slot.writer)),
+                Event::Readable(_) => state.with(handle, |slot| wake(&mut slot.reader)),
+                Event::Writable(_) => state.with(handle, |slot| wake(&mut slot.writer)),
+                // The connection is one stream in each direction, and no message.
+                Event::Opened
+                | Event::Stopped(_)
+                | Event::MayOpen
+                | Event::MessageReadable
+                | Event::MessageWritable
+                | Event::MessageExpired(_) => {}
                 Event::Trace(trace) => deferred.traces.push((handle, trace)),
                 Event::Closed(reason) => {
                     tracing::debug!(?handle, %reason, "closed");

@@ -6,7 +6,10 @@ use netsim::LinkConfig;
 use rudp_proto::{Config, Connection};
 
 use super::network::{Application, Network};
-use crate::{pair::pattern, time::s};
+use crate::{
+    pair::{SingleStream, pattern},
+    time::s,
+};
 
 /// Bytes of one transfer.
 const SIZE: u64 = 16 << 20;
@@ -110,25 +113,25 @@ impl Application for Transfer {
         while self.written < self.size {
             let rest = usize::try_from(self.size - self.written).unwrap_or(CHUNK);
             let chunk = &stream(self.written)[..rest.min(CHUNK)];
-            let taken = connection.write(chunk).expect("an open stream takes bytes");
+            let taken = connection.put(chunk).expect("an open stream takes bytes");
             self.written += taken as u64;
             if taken < chunk.len() {
                 break;
             }
         }
-        if self.answered && connection.read(&mut [0]) == Ok(Some(1)) {
+        if self.answered && connection.take(&mut [0]) == Ok(Some(1)) {
             self.done_at = Some(now);
         }
     }
 
     fn act_as_server(&mut self, _: Duration, connection: &mut Connection) {
-        while let Some(count) = connection.read(&mut self.buffer).expect("it goes on") {
+        while let Some(count) = connection.take(&mut self.buffer).expect("it goes on") {
             let right = self.buffer[..count] == stream(self.received)[..count];
             assert!(right, "wrong bytes from {} on", self.received);
             self.received += count as u64;
         }
         if self.received == self.size && !self.answered {
-            self.answered = connection.write(&[1]) == Ok(1);
+            self.answered = connection.put(&[1]) == Ok(1);
         }
     }
 

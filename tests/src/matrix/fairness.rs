@@ -54,7 +54,7 @@ pub struct Row {
 /// tenth of that, and over a policer.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    let ours = super::config();
+    let ours = Config::DEFAULT;
     let cubic = Config {
         congestion: Congestion::Cubic,
         ..ours

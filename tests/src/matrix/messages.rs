@@ -9,6 +9,7 @@ use super::{
     link, median,
     network::{Application, Network},
 };
+use crate::pair::SingleStream;
 use crate::time::{ms, s};
 
 /// Bytes of a message, and the time between two.
@@ -54,14 +55,14 @@ pub const ROWS: [Row; 2] = [
     Row {
         name: "m2",
         loss: 2,
-        config: super::config(),
+        config: Config::DEFAULT,
         ceiling: ms(110),
         gate: [ms(92), ms(145)],
     },
     Row {
         name: "m10",
         loss: 10,
-        config: super::config(),
+        config: Config::DEFAULT,
         ceiling: ms(260),
         gate: [ms(150), ms(205)],
     },
@@ -155,7 +156,7 @@ fn read(
     mut take: impl FnMut(&mut Connection, &[u8]),
 ) {
     let mut buffer = [0; 4_096];
-    while let Some(count) = connection.read(&mut buffer).expect("it goes on") {
+    while let Some(count) = connection.take(&mut buffer).expect("it goes on") {
         let read = &buffer[..count];
         for (at, found) in (*offset..).zip(read) {
             assert_eq!(*found, byte(at), "byte {at}");
@@ -170,7 +171,7 @@ impl Application for Echo {
         self.first_at.get_or_insert(now + REST);
         while self.wakes_at().is_some_and(|due| due <= now) {
             let message = [byte(self.written as u64 * SIZE); SIZE as usize];
-            let taken = connection.write(&message);
+            let taken = connection.put(&message);
             assert_eq!(taken, Ok(message.len()), "the buffer holds every message");
             self.written += 1;
         }
@@ -182,7 +183,7 @@ impl Application for Echo {
 
     fn act_as_server(&mut self, _: Duration, connection: &mut Connection) {
         read(connection, &mut self.echoed, |connection, bytes| {
-            assert_eq!(connection.write(bytes), Ok(bytes.len()));
+            assert_eq!(connection.put(bytes), Ok(bytes.len()));
         });
     }
 

@@ -49,7 +49,7 @@ impl Host {
             match event {
                 Event::Connected => self.handle = Some(handle),
                 Event::Closed(reason) => panic!("{}: {reason}", self.addr),
-                Event::Readable | Event::Writable | Event::Trace(_) => {}
+                _ => {}
             }
         }
     }

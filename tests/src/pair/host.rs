@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use super::SingleStream;
 use rudp_proto::{CloseReason, Connection, Endpoint, Event, Handle, Trace};
 
 /// An endpoint with an application that reads what it can, and writes what it was given.
@@ -94,12 +95,12 @@ impl Host {
         }
         let data = std::mem::take(&mut self.to_write);
         let rest = &data[self.written..];
-        let Ok(written) = self.conn(handle).write(rest) else {
+        let Ok(written) = self.conn(handle).put(rest) else {
             return; // the peer closed
         };
         self.written += written;
         if self.written == data.len() {
-            self.conn(handle).finish().expect("the stream is open");
+            self.conn(handle).end().expect("the stream is open");
         } else {
             self.to_write = data;
         }
@@ -109,7 +110,7 @@ impl Host {
     pub fn read_all(&mut self, handle: Handle) {
         let mut buf = [0; 4096];
         while let Some(connection) = self.endpoint.connection_mut(handle) {
-            match connection.read(&mut buf) {
+            match connection.take(&mut buf) {
                 Ok(Some(0)) => {
                     self.ended.push(handle);
                     break;
@@ -127,12 +128,13 @@ impl Host {
     pub fn handle_events(&mut self, now: Duration) {
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {
-                Event::Readable if self.reads => self.read_all(handle),
-                Event::Writable => {
+                Event::Readable(_) if self.reads => self.read_all(handle),
+                Event::Writable(_) => {
                     self.writable += 1;
                     self.push(handle);
                 }
                 Event::Trace(trace) => self.traces.push(trace),
+                Event::Opened => {}
                 event => self.events.push((now, handle, event)),
             }
         }

@@ -10,7 +10,7 @@ use rudp_proto::{
 use super::Plan;
 use crate::{
     datagrams::Decoder,
-    pair::{Host, Pair},
+    pair::{Host, Pair, SingleStream},
 };
 
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Side {
             let end = self.to_send.min(self.written + 4_096);
             let bytes = (self.written..end).map(|i| byte(self.client, self.seed, i));
             let chunk: Vec<u8> = bytes.collect();
-            let taken = connection.write(&chunk);
+            let taken = connection.put(&chunk);
             let taken = taken.expect("an open stream takes bytes");
             self.written += taken;
             if taken < chunk.len() {
@@ -139,7 +139,7 @@ impl Side {
             }
         }
         if !self.finished {
-            connection.finish().expect("an open stream ends");
+            connection.end().expect("an open stream ends");
             self.finished = true;
         }
     }
@@ -151,7 +151,7 @@ impl Side {
         let mut room = most;
         while !self.at_end && room > 0 {
             let space = room.min(buffer.len());
-            match connection.read(&mut buffer[..space]) {
+            match connection.take(&mut buffer[..space]) {
                 Ok(Some(0)) => self.at_end = true,
                 Ok(Some(count)) => {
                     for read in &buffer[..count] {
@@ -192,7 +192,8 @@ impl Side {
                     assert!(!early, "{self}: lost at {now:?}: {reason}");
                     self.closed = Some(reason);
                 }
-                Event::Readable | Event::Writable | Event::Trace(_) => {}
+                Event::Readable(_) | Event::Writable(_) | Event::Trace(_) => {}
+                other => panic!("{self}: {other:?}"),
             }
         }
         for trace in host.traces.drain(..) {

@@ -1,6 +1,6 @@
 //! The graceful close, K3.
 
-use conformance::pair::{Host, Pair, clean, client_addr, endpoint, pattern};
+use conformance::pair::{Host, Pair, SingleStream, clean, client_addr, endpoint, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
@@ -13,9 +13,9 @@ use crate::{NO_KEEPALIVE, ack, established};
 fn rule_rudp_k3_a_graceful_close_waits_for_the_data_and_for_the_reader() {
     let (mut pair, client, server) = established();
     pair.server.reads = false;
-    pair.client.conn(client).write(&pattern(50_000)).unwrap();
+    pair.client.conn(client).put(&pattern(50_000)).unwrap();
     pair.client.conn(client).close(3, "bye");
-    pair.server.conn(server).write(b"unwanted").unwrap();
+    pair.server.conn(server).put(b"unwanted").unwrap();
     pair.run_for(s(2));
     assert_eq!(pair.client.closed(), [&CloseReason::Local]);
     let frames = pair.frames(true);
@@ -33,10 +33,7 @@ fn rule_rudp_k3_a_graceful_close_waits_for_the_data_and_for_the_reader() {
         pair.server.closed().is_empty(),
         "there is something to read"
     );
-    assert_eq!(
-        pair.server.conn(server).write(b"x"),
-        Err(WriteError::Closed)
-    );
+    assert_eq!(pair.server.conn(server).put(b"x"), Err(WriteError::Closed));
     pair.server.read_all(server);
     pair.settle();
     assert_eq!(pair.server.bytes(server), pattern(50_000));
@@ -83,7 +80,7 @@ fn rule_rudp_k3_what_came_before_the_close_waits_for_a_reader_that_pauses() {
         // Half of it is read within the idle timeout, the rest within another one.
         pair.run_until(start + s(59));
         let mut half = vec![0; 25_000];
-        let read = pair.server.conn(server).read(&mut half);
+        let read = pair.server.conn(server).take(&mut half);
         assert_eq!(
             (read, &half[..]),
             (Ok(Some(25_000)), &pattern(50_000)[..25_000]),
@@ -118,7 +115,7 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
     // For a reader: the application hears the peer's words without reading.
     let (mut pair, client, _) = established();
     pair.server.reads = false;
-    pair.client.conn(client).write(b"unread").unwrap();
+    pair.client.conn(client).put(b"unread").unwrap();
     pair.client.conn(client).close(5, "done");
     pair.run_for(s(1));
     let close = |frame: &Frame<'_>| matches!(frame, Frame::Close { .. });
@@ -140,6 +137,7 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
     // For the peer's CLOSE, from a peer that lives and acknowledged ours: it has everything.
     let (mut pair, client, _) = established();
     pair.lets_pass = Box::new(|_, from_client, _| from_client);
+    pair.client.conn(client).put(b"x").unwrap();
     pair.client.conn(client).close(0, "");
     pair.settle();
     let mut number = 100;
@@ -171,8 +169,8 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
     for both_close in [false, true] {
         let (mut pair, client, server) = Pair::connected(config, clean());
         (pair.client.reads, pair.server.reads) = (false, false);
-        pair.client.conn(client).write(&pattern(50_000)).unwrap();
-        pair.server.conn(server).write(&pattern(50_000)).unwrap();
+        pair.client.conn(client).put(&pattern(50_000)).unwrap();
+        pair.server.conn(server).put(&pattern(50_000)).unwrap();
         pair.run_for(s(1));
         pair.client.conn(client).close(0, "");
         if both_close {
@@ -197,7 +195,7 @@ fn rule_rudp_k3_a_simultaneous_close_waits_as_long_as_data_flows() {
     };
     let (mut pair, client, server) = Pair::connected(Config::DEFAULT, slow);
     let data = pattern(1_000_000); // more than 80 s
-    assert_eq!(pair.server.conn(server).write(&data), Ok(data.len()));
+    assert_eq!(pair.server.conn(server).put(&data), Ok(data.len()));
     pair.server.conn(server).close(0, "");
     pair.client.conn(client).close(0, "");
     pair.run_for(s(300));
@@ -217,18 +215,20 @@ fn rule_rudp_k3_a_blocked_writer_is_told_to_look_when_the_peer_closes() {
     };
     let (mut pair, client, server) = Pair::connected(config, clean());
     (pair.client.reads, pair.server.reads) = (false, false);
-    pair.server.conn(server).write(&pattern(50_000)).unwrap();
+    pair.client.conn(client).put(b"unread").unwrap();
+    pair.server.conn(server).put(&pattern(50_000)).unwrap();
     pair.run_for(s(1));
-    pair.server.conn(server).write(&pattern(50_000)).unwrap();
+    pair.server.conn(server).put(&pattern(50_000)).unwrap();
     let before = (pair.server.writable, pair.server.events.len());
     pair.client.conn(client).close(0, "");
     pair.run_for(ms(100));
     assert_eq!(pair.server.writable, before.0 + 1);
     let news = &pair.server.events[before.1..];
     assert!(
-        news.iter().any(|(_, _, event)| *event == Event::Readable),
+        news.iter()
+            .any(|(_, _, event)| matches!(event, Event::Readable(_))),
         "{news:?}"
     );
-    let written = pair.server.conn(server).write(b"x");
+    let written = pair.server.conn(server).put(b"x");
     assert_eq!(written, Err(WriteError::Closed));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conformance::pair::{Pair, clean, pattern};
+use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM};
@@ -73,7 +73,7 @@ fn rule_rudp_l10_every_control_begins_with_ten_packets_and_has_one_after_an_expi
         let explained = pair.client.conn(client).explain(pair.now).to_string();
         let named = format!("open, {congestion}: 0 of 12000 bytes in flight");
         assert!(explained.starts_with(&named), "{explained}");
-        pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+        pair.client.conn(client).put(&pattern(1 << 20)).unwrap();
         let before = pair.log.len();
         pair.settle();
         assert_eq!(pair.log.len() - before, 10, "{congestion}");
@@ -93,7 +93,7 @@ fn rule_rudp_l10_every_control_begins_with_ten_packets_and_has_one_after_an_expi
 #[test]
 fn rule_rudp_g1_newreno_halves_once_a_round_and_does_not_grow_unused() {
     let (mut pair, client) = established(Congestion::NewReno);
-    pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+    pair.client.conn(client).put(&pattern(1 << 20)).unwrap();
     pair.run_for(ms(40));
     let doubled = window(&mut pair, client);
     assert!((19 * PACKET..=20 * PACKET).contains(&doubled), "{doubled}");
@@ -107,16 +107,16 @@ fn rule_rudp_g1_newreno_halves_once_a_round_and_does_not_grow_unused() {
 
     let (mut pair, client) = established(Congestion::NewReno);
     for _ in 0..50 {
-        pair.client.conn(client).write(b"thin").unwrap();
+        pair.client.conn(client).put(b"thin").unwrap();
         pair.run_for(ms(100));
     }
     assert_eq!(window(&mut pair, client), 10 * PACKET);
 
-    pair.client.conn(client).write(&pattern(400_000)).unwrap();
+    pair.client.conn(client).put(&pattern(400_000)).unwrap();
     pair.run_for(s(1));
     assert!(window(&mut pair, client) > 20 * PACKET);
     pair.run_for(s(5));
-    pair.client.conn(client).write(b"after a rest").unwrap();
+    pair.client.conn(client).put(b"after a rest").unwrap();
     pair.settle();
     assert_eq!(window(&mut pair, client), 10 * PACKET);
 }
@@ -126,7 +126,7 @@ fn rule_rudp_g1_newreno_halves_once_a_round_and_does_not_grow_unused() {
 fn rule_rudp_g2_a_recovery_never_falls_silent() {
     for congestion in LOSS_BASED {
         let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
-        pair.client.conn(client).write(&pattern(1 << 20)).unwrap();
+        pair.client.conn(client).put(&pattern(1 << 20)).unwrap();
         pair.run_for(ms(300));
         let start = pair.now;
         lose(&mut pair, ms(0), &[5]);
@@ -145,7 +145,7 @@ fn rule_rudp_g2_a_recovery_never_falls_silent() {
 fn rule_rudp_g3_the_delivery_rate_is_that_of_the_path_however_it_is_sent() {
     for congestion in ALL {
         let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
-        pair.client.conn(client).write(&pattern(500_000)).unwrap();
+        pair.client.conn(client).put(&pattern(500_000)).unwrap();
         pair.run_for(ms(300));
         let rate = pair.client.conn(client).stats().delivery_rate.unwrap();
         let path = 1_250_000;
@@ -159,7 +159,7 @@ fn rule_rudp_g4_what_leaves_at_once_is_two_milliseconds_of_the_rate() {
     for congestion in ALL {
         let (mut pair, client, _) = Pair::connected(config(congestion), narrow(100_000));
         assert_eq!(pair.client.conn(client).stats().pacing_rate, None);
-        pair.client.conn(client).write(&pattern(500_000)).unwrap();
+        pair.client.conn(client).put(&pattern(500_000)).unwrap();
         let start = pair.now;
         let mut fastest = 0;
         for _ in 0..300 {
@@ -228,7 +228,7 @@ fn rule_rudp_g7_a_reduction_that_answered_late_packets_is_undone_to_the_byte() {
     for congestion in LOSS_BASED {
         let (mut pair, client) = established(congestion);
         pair.lets_pass = Box::new(|_, _, _| false);
-        pair.client.conn(client).write(&pattern(100_000)).unwrap();
+        pair.client.conn(client).put(&pattern(100_000)).unwrap();
         pair.settle();
         let first = pair.frames(true).iter().rev().nth(9).unwrap().1;
         pair.run_for(ms(40));

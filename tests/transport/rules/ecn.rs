@@ -1,6 +1,6 @@
 //! Explicit congestion notification, E1 to E4.
 
-use conformance::pair::{Pair, clean, client_addr, endpoint, pattern, server_addr};
+use conformance::pair::{Pair, SingleStream, clean, client_addr, endpoint, pattern, server_addr};
 use conformance::time::s;
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
@@ -40,7 +40,7 @@ fn rule_rudp_e1_data_packets_leave_with_ect0_and_hellos_without() {
     let hello = client.poll_transmit(s(0), 1, &mut Vec::new());
     assert_eq!(hello.unwrap().ecn, None);
     let (mut pair, client, _) = established();
-    pair.client.conn(client).write(b"x").unwrap();
+    pair.client.conn(client).put(b"x").unwrap();
     let client = &mut pair.client.endpoint;
     let data = client.poll_transmit(pair.now, 1, &mut Vec::new());
     assert_eq!(data.unwrap().ecn, Some(Ecn::Ect0));
@@ -78,7 +78,7 @@ fn rule_rudp_e2_a_marked_packet_that_asks_is_acknowledged_at_once() {
     for (ecn, at_once) in [(Ecn::Ect0, false), (Ecn::Ce, true)] {
         let (mut pair, client, _) = established();
         pair.lets_pass = Box::new(|_, _, _| false);
-        pair.client.conn(client).write(b"x").unwrap();
+        pair.client.conn(client).put(b"x").unwrap();
         pair.settle();
         let sent = &pair.log.last().unwrap().2;
         let server = &mut pair.server.endpoint;
@@ -136,7 +136,7 @@ fn rule_rudp_e3_counts_that_cannot_be_true_end_it() {
                 _ => None,
             });
         let EcnCounts { ect0, ect1, ce } = before.unwrap_or_default();
-        pair.client.conn(client).write(b"x").unwrap();
+        pair.client.conn(client).put(b"x").unwrap();
         pair.settle();
         let number = pair.frames(true).last().unwrap().1;
         let mut frames = vec![ack(number..number + 1)];

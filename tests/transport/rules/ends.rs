@@ -1,7 +1,7 @@
 //! How a connection ends: K4, K5, K7; K3 is in `close`.
 
 use conformance::datagrams::has;
-use conformance::pair::{Pair, clean, client_addr, endpoint, pattern};
+use conformance::pair::{Pair, SingleStream, clean, client_addr, endpoint, pattern};
 use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
 use rudp_proto::{CloseReason, Config, Endpoint, Handle, Lost, Secrets};
@@ -14,7 +14,7 @@ fn rule_rudp_k4_an_abort_is_told_at_once_with_the_settings_if_need_be() {
     let mut pair = Pair::new(Config::DEFAULT, clean());
     pair.lets_pass = Box::new(|at, from_client, _| from_client || at != ms(60));
     let client = pair.connect();
-    pair.client.conn(client).write(&pattern(50_000)).unwrap();
+    pair.client.conn(client).put(&pattern(50_000)).unwrap();
     pair.run_until(ms(70)); // the SETTINGS left at 60 ms and are lost
     let server = pair.server.handle();
     pair.server.conn(server).abort(13, "not allowed");
@@ -54,7 +54,7 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
     // With a wrong token it changes nothing.
     let (mut pair, client, _) = established();
     pair.server.endpoint = endpoint(Config::DEFAULT, 3);
-    pair.client.conn(client).write(b"x").unwrap();
+    pair.client.conn(client).put(b"x").unwrap();
     pair.run_for(s(1));
     assert!(pair.server.endpoint.stats().resets_sent > 0);
     assert!(pair.client.conn(client).is_established());
@@ -74,7 +74,7 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
         let restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
         pair.host_mut(client_restarts).endpoint = restarted;
         let survivor = pair.host_mut(!client_restarts);
-        survivor.conn(handle).write(b"x").unwrap();
+        survivor.conn(handle).put(b"x").unwrap();
         pair.run_for(s(1));
         let survivor = pair.host(!client_restarts);
         assert_eq!(survivor.closed(), [&CloseReason::Lost(Lost::Reset)]);
@@ -87,7 +87,7 @@ fn rule_rudp_k5_a_reset_needs_the_token_and_a_longer_cause() {
     let (mut pair, client, _) = established();
     pair.server.reads = false;
     pair.lets_pass = Box::new(move |_, _, bytes| !is_close(bytes));
-    pair.client.conn(client).write(b"unread").unwrap();
+    pair.client.conn(client).put(b"unread").unwrap();
     pair.client.conn(client).close(0, "");
     pair.run_for(ms(500));
     assert_eq!(pair.client.conn(client).unacknowledged(), 0);

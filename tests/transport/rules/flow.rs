@@ -1,10 +1,11 @@
 //! Flow control, F1 to F6.
 
 use conformance::datagrams::has;
-use conformance::pair::{Pair, clean, pattern};
+use conformance::pair::{CLIENTS, Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
+use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
-use rudp_proto::{Config, WriteError};
+use rudp_proto::{Config, Event, MessageError, WriteError};
 
 use crate::{established, stream, violation};
 
@@ -32,7 +33,7 @@ fn rule_rudp_f2_a_sender_keeps_to_the_limit_and_a_limit_never_shrinks() {
     };
     let (mut pair, client, _) = Pair::connected(config, clean());
     pair.server.reads = false;
-    pair.client.conn(client).write(&pattern(9_000)).unwrap();
+    pair.client.conn(client).put(&pattern(9_000)).unwrap();
     pair.run_for(s(1));
     let end = |pair: &Pair| {
         let ends = pair
@@ -46,7 +47,11 @@ fn rule_rudp_f2_a_sender_keeps_to_the_limit_and_a_limit_never_shrinks() {
     };
     assert_eq!(end(&pair), Some(2_000));
     for (number, limit) in [(50, 5_000), (51, 3_000)] {
-        pair.inject(false, number, vec![Frame::MaxData(limit)]);
+        let frames = vec![
+            Frame::MaxData(limit),
+            Frame::MaxStreamData { id: CLIENTS, limit },
+        ];
+        pair.inject(false, number, frames);
         assert_eq!(end(&pair), Some(5_000));
     }
 }
@@ -63,10 +68,10 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
     pair.lets_pass = Box::new(|_, from_client, bytes| {
         from_client || !has(bytes, |frame| matches!(frame, Frame::MaxData(_)))
     });
-    pair.client.conn(client).write(&pattern(30_000)).unwrap();
+    pair.client.conn(client).put(&pattern(30_000)).unwrap();
     pair.run_for(ms(500));
     let mut part = [0; 4_999];
-    assert_eq!(pair.server.conn(server).read(&mut part), Ok(Some(4_999)));
+    assert_eq!(pair.server.conn(server).take(&mut part), Ok(Some(4_999)));
     pair.settle();
     let limits = |pair: &Pair| {
         let frames = pair.frames(false).into_iter();
@@ -77,10 +82,10 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
         limit.collect::<Vec<_>>()
     };
     assert_eq!(limits(&pair), [0; 0], "more than half is left");
-    pair.server.conn(server).read(&mut part[..1]).unwrap();
+    pair.server.conn(server).take(&mut part[..1]).unwrap();
     pair.settle();
     assert_eq!(limits(&pair), [15_000]);
-    pair.server.conn(server).read(&mut part[..1_000]).unwrap();
+    pair.server.conn(server).take(&mut part[..1_000]).unwrap();
     pair.run_for(s(1));
     let limits = limits(&pair);
     assert_eq!(limits[0], 15_000);
@@ -89,6 +94,35 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
         limits.len() > 1 && today,
         "not the limit of then: {limits:?}"
     );
+}
+
+/// (F7)
+#[test]
+fn rule_rudp_f7_a_window_grows_on_a_fast_long_path_and_not_on_a_thin_one() {
+    let path = |rate, delay, queue| LinkConfig {
+        rate: Some(rate),
+        queue,
+        delay,
+        ..LinkConfig::PERFECT
+    };
+    // The last step from one limit to the next: half of the window.
+    for (link, len, step) in [
+        (path(100_000_000, ms(100), 2_500_000), 40 << 20, 4 << 20),
+        (path(1_000_000, ms(10), 25_000), 3 << 20, 256 << 10),
+    ] {
+        let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);
+        pair.client.send_all(client, &pattern(len));
+        pair.run_for(s(40));
+        assert_eq!(pair.server.bytes(server).len(), len);
+        let frames = pair.frames(false).into_iter();
+        let limits = frames.filter_map(|(_, _, frame)| match frame {
+            Frame::MaxStreamData { limit, .. } => Some(limit),
+            _ => None,
+        });
+        let limits: Vec<u64> = limits.collect();
+        let last = limits.windows(2).map(|two| two[1] - two[0]).last().unwrap();
+        assert!((step..step + step / 8).contains(&last), "{limits:?}");
+    }
 }
 
 /// (F4)
@@ -100,6 +134,7 @@ fn rule_rudp_f4_the_end_of_a_stream_does_not_move() {
         stream(0, b"abcdef", true),
     ] {
         let (mut pair, _, _) = established();
+        pair.server.reads = false;
         pair.inject(true, 50, vec![stream(0, b"abcde", true)]);
         pair.inject(true, 51, vec![stream(1, b"bcde", true)]);
         assert!(pair.server.closed().is_empty(), "the same end");
@@ -146,15 +181,25 @@ fn rule_rudp_f6_a_write_takes_what_fits_and_room_is_told_once() {
         ..Config::DEFAULT
     };
     let (mut pair, client, _) = Pair::connected(config, clean());
-    assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(2_000));
-    assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(0));
-    assert_eq!(pair.client.conn(client).unacknowledged(), 2_000);
+    let conn = pair.client.conn(client);
+    let half = "a stream leaves as much as it takes";
+    assert_eq!(conn.put(&[1; 3_000]), Ok(1_000), "{half}");
+    assert_eq!(conn.put(&[1; 3_000]), Ok(0));
+    let other = conn.open_stream().unwrap();
+    assert_eq!(conn.write(other, &[1; 3_000]), Ok(500), "{half}");
+    let refused = Err(MessageError::BufferFull);
+    assert_eq!(conn.send_message(ms(0), &[1; 251], None), refused, "{half}");
+    assert!(conn.send_message(ms(0), &[1; 250], None).is_ok());
+    assert_eq!(conn.unacknowledged(), 1_750);
     pair.run_for(s(1));
-    assert_eq!(pair.client.writable, 1);
-    assert_eq!(pair.client.conn(client).write(&[1; 3_000]), Ok(2_000));
-    pair.client.conn(client).finish().unwrap();
+    assert_eq!(pair.client.writable, 2);
+    let told = |event: &Event| *event == Event::MessageWritable;
+    let events = pair.client.events.iter();
+    assert_eq!(events.filter(|(_, _, event)| told(event)).count(), 1);
+    assert_eq!(pair.client.conn(client).put(&[1; 3_000]), Ok(1_000));
+    pair.client.conn(client).end().unwrap();
     assert_eq!(
-        pair.client.conn(client).write(b"x"),
+        pair.client.conn(client).put(b"x"),
         Err(WriteError::Finished)
     );
 }

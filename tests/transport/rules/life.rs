@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use conformance::datagrams::encoded;
-use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
+use conformance::pair::{
+    CLIENTS, Pair, SERVERS, SingleStream, clean, client_addr, endpoint, server_addr,
+};
 use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, Packet, Params, unreachable_notice};
 use rudp_proto::{
     CloseReason, Config, ConfigError, Endpoint, Event, Lost, Secrets, Step, VIOLATION_CODE,
 };
 
-use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream};
+use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream, stream_of};
 
 /// (K1)
 #[test]
@@ -144,12 +146,12 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
 
     for silent in [false, true] {
         let (mut pair, client, _) = established();
-        pair.client.conn(client).write(b"x").unwrap();
+        pair.client.conn(client).put(b"x").unwrap();
         pair.settle();
         let notice = unreachable_notice(&pair.log.last().unwrap().2).unwrap();
         pair.run_for(ms(100));
         pair.lets_pass = Box::new(move |_, _, _| !silent);
-        pair.client.conn(client).write(b"y").unwrap();
+        pair.client.conn(client).put(b"y").unwrap();
         pair.settle();
         pair.client
             .endpoint
@@ -162,7 +164,7 @@ fn rule_rudp_k6_port_unreachable_ends_an_attempt_and_is_a_hint_to_a_connection()
         if !silent {
             // The answer took the hint back: a later expiry is no proof.
             pair.lets_pass = Box::new(|_, _, _| false);
-            pair.client.conn(client).write(b"z").unwrap();
+            pair.client.conn(client).put(b"z").unwrap();
             pair.run_for(s(2));
             assert!(pair.client.conn(client).is_established());
             assert_eq!(pair.client.conn(client).stats().timeouts, 1);
@@ -185,10 +187,10 @@ fn rule_rudp_k6_a_hint_counts_after_half_an_rto_of_age_and_a_whole_one_of_silenc
         pair.run_for(s(1));
         let start = pair.now;
         pair.lets_pass = Box::new(|_, _, _| false);
-        pair.client.conn(client).write(b"x").unwrap();
+        pair.client.conn(client).put(b"x").unwrap();
         if heard > 0 {
             pair.run_until(start + ms(heard));
-            pair.inject(false, 50, vec![stream(0, b"y", false)]);
+            pair.inject(false, 50, vec![stream_of(SERVERS, 0, b"y", false)]);
         }
         pair.run_until(start + ms(hint));
         let endpoint = &mut pair.client.endpoint;
@@ -203,7 +205,7 @@ fn rule_rudp_k6_a_hint_counts_after_half_an_rto_of_age_and_a_whole_one_of_silenc
     // Hints that keep coming do not make the first one younger.
     let (mut pair, client, _) = established();
     pair.lets_pass = Box::new(|_, _, _| false);
-    pair.client.conn(client).write(b"x").unwrap();
+    pair.client.conn(client).put(b"x").unwrap();
     for _ in 0..9 {
         pair.run_for(ms(100));
         let endpoint = &mut pair.client.endpoint;
@@ -244,7 +246,7 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
     let answers = std::iter::from_fn(|| server.poll_transmit(s(0), 1, &mut datagram)).count();
     assert_eq!((answers, server.stats().answers_dropped), (256, 744));
 
-    // Events: one Readable for many packets.
+    // Events: one Opened and one Readable for many packets.
     let (mut pair, _, _) = Pair::connected(Config::DEFAULT, clean());
     let to = pair.id_of(true);
     for number in 0..100 {
@@ -258,11 +260,9 @@ fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
             .endpoint
             .handle_datagram(pair.now, client_addr(), None, &datagram);
     }
-    assert_eq!(
-        pair.server.endpoint.poll_event().map(|(_, event)| event),
-        Some(Event::Readable)
-    );
-    assert_eq!(pair.server.endpoint.poll_event(), None);
+    let events = std::iter::from_fn(|| pair.server.endpoint.poll_event());
+    let events: Vec<Event> = events.map(|(_, event)| event).collect();
+    assert_eq!(events, [Event::Opened, Event::Readable(CLIENTS)]);
 
     // Connections.
     let config = Config {

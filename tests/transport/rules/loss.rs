@@ -1,6 +1,6 @@
 //! Loss and timers, L1 to L16.
 
-use conformance::pair::{Pair, clean, pattern};
+use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
@@ -43,7 +43,7 @@ fn rule_rudp_l2_every_ack_of_something_new_gives_one_sample_of_the_newest() {
     pair.lets_pass = Box::new(|_, _, _| false);
     let before = pair.client.conn(client).stats().samples;
     for byte in [b"a", b"b", b"c"] {
-        pair.client.conn(client).write(byte).unwrap();
+        pair.client.conn(client).put(byte).unwrap();
         pair.run_for(ms(10));
     }
     let newest = pair.frames(true).last().unwrap().1;
@@ -66,7 +66,7 @@ fn rule_rudp_l2_every_ack_of_something_new_gives_one_sample_of_the_newest() {
 /// `count` packets leave at this instant; answers the number of the first.
 fn packets(pair: &mut Pair, client: Handle, count: u64) -> u64 {
     for _ in 0..count {
-        pair.client.conn(client).write(b"x").unwrap();
+        pair.client.conn(client).put(b"x").unwrap();
         pair.settle();
     }
     pair.frames(true).last().unwrap().1 + 1 - count
@@ -114,9 +114,9 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
     pair.lets_pass = Box::new(move |at, _, _| at < dark);
     pair.run_for(ms(100));
     let start = pair.now;
-    pair.client.conn(client).write(&pattern(5_000)).unwrap();
+    pair.client.conn(client).put(&pattern(5_000)).unwrap();
     pair.run_for(ms(500));
-    pair.client.conn(client).write(b"later").unwrap();
+    pair.client.conn(client).put(b"later").unwrap();
     pair.run_until(start + s(40)); // beyond the keepalive, which has to wait (K1)
     let frames = pair.frames(true).into_iter();
     let mut at_start = frames.filter_map(|(at, _, frame)| match frame {
@@ -157,7 +157,7 @@ fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
     let (mut pair, client, _) = established();
     pair.lets_pass = Box::new(|_, _, _| false);
     // A full window: what is lost later cannot be repeated before the window opens.
-    pair.client.conn(client).write(&pattern(100_000)).unwrap();
+    pair.client.conn(client).put(&pattern(100_000)).unwrap();
     pair.settle();
     let first = pair.frames(true).iter().rev().nth(9).unwrap().1;
     pair.run_for(s(1)); // the expiry repeats the first packet, and leaves a window of one
@@ -185,7 +185,7 @@ fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
 #[test]
 fn rule_rudp_l6_acknowledgements_are_not_acknowledged() {
     let (mut pair, client, server) = Pair::connected(NO_KEEPALIVE, clean());
-    pair.client.conn(client).write(b"x").unwrap();
+    pair.client.conn(client).put(b"x").unwrap();
     pair.run_for(s(5));
     let sent = pair.log.len();
     pair.inject(true, 50, vec![ack(0..1)]);
@@ -286,9 +286,9 @@ fn rule_rudp_l11_what_was_overtaken_is_lost_a_round_trip_and_a_window_after_it_l
     pair.run_for(ms(100));
     let start = pair.now;
     pair.lets_pass = Box::new(move |at, client, _| !client || at > start);
-    pair.client.conn(client).write(b"lost ").unwrap();
+    pair.client.conn(client).put(b"lost ").unwrap();
     pair.run_for(ms(5));
-    pair.client.conn(client).write(b"and found").unwrap();
+    pair.client.conn(client).put(b"and found").unwrap();
     pair.run_until(start + ms(49));
     assert_eq!(pair.client.conn(client).stats().packets_lost, 0);
     pair.run_until(start + ms(50)); // 40 ms, and a quarter of that
@@ -305,8 +305,8 @@ fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
     pair.run_for(ms(100));
     let (dark, light) = (pair.now, pair.now + s(11));
     pair.lets_pass = Box::new(move |at, _, _| at >= light);
-    pair.client.conn(client).write(b"from the client").unwrap();
-    pair.server.conn(server).write(b"from the server").unwrap();
+    pair.client.conn(client).put(b"from the client").unwrap();
+    pair.server.conn(server).put(b"from the server").unwrap();
     pair.run_until(light);
     let pings = |pair: &Pair, client: bool| {
         let pings = pair.frames(client).into_iter();
@@ -341,12 +341,12 @@ fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
 fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     let (mut pair, client, _) = established();
     for _ in 0..20 {
-        pair.client.conn(client).write(b"x").unwrap();
+        pair.client.conn(client).put(b"x").unwrap();
         pair.run_for(ms(100)); // an ACK comes after 40 ms, and the 25 of its delay
     }
     let start = pair.now;
     pair.lets_pass = Box::new(|_, _, _| false);
-    pair.client.conn(client).write(b"no answer").unwrap();
+    pair.client.conn(client).put(b"no answer").unwrap();
     pair.run_for(ms(999));
     let traces = pair.client.traces.iter();
     let moved = traces.filter(|trace| {
@@ -379,7 +379,7 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
         count += u32::from(from_client);
         !from_client || !(4..=8).contains(&count)
     });
-    pair.client.conn(client).write(&pattern(9_000)).unwrap();
+    pair.client.conn(client).put(&pattern(9_000)).unwrap();
     pair.run_until(start + ms(250));
     assert_eq!(pair.server.bytes(server).len(), 9_000);
     let stats = pair.client.conn(client).stats();
@@ -392,11 +392,11 @@ fn rule_rudp_l16_what_an_ack_that_arrived_says_is_not_repeated() {
     let (mut pair, client, server) = established();
     for round in 0..200 {
         pair.lets_pass = Box::new(move |_, from_client, _| !from_client || round % 4 > 0);
-        pair.client.conn(client).write(b"to").unwrap();
+        pair.client.conn(client).put(b"to").unwrap();
         pair.settle();
         pair.lets_pass = Box::new(|_, _, _| true); // a gap for good in each fourth round
         pair.run_for(ms(22));
-        pair.server.conn(server).write(b"fro").unwrap();
+        pair.server.conn(server).put(b"fro").unwrap();
         pair.run_for(ms(100));
     }
     let ranges = pair

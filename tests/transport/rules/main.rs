@@ -8,6 +8,8 @@ mod flow;
 mod handshake;
 mod life;
 mod loss;
+mod messages;
+mod streams;
 mod versions;
 mod wire;
 
@@ -15,9 +17,9 @@ use core::ops::Range;
 use std::time::Duration;
 
 use conformance::datagrams::encoded;
-use conformance::pair::{Pair, clean};
+use conformance::pair::{CLIENTS, Pair, clean};
 use rudp_proto::wire::{Ack, Cookie, Frame, Packet, Params, Versions};
-use rudp_proto::{CloseReason, Config, Lost};
+use rudp_proto::{CloseReason, Config, Lost, StreamId};
 
 pub(crate) const TRACED: Config = Config {
     trace: true,
@@ -30,6 +32,9 @@ pub(crate) const NO_KEEPALIVE: Config = Config {
 
 pub(crate) const PARAMS: Params = Params {
     receive_window: 100_000,
+    stream_window: 100_000,
+    streams: 10,
+    messages: 10,
     idle_timeout: Duration::from_secs(60),
     reset_token: [9; 16],
     versions: Versions::DEFAULT,
@@ -43,8 +48,18 @@ pub(crate) fn data(frames: Vec<Frame<'_>>) -> Vec<u8> {
     })
 }
 
+/// On the first stream of the client.
 pub(crate) fn stream(offset: u64, data: &[u8], fin: bool) -> Frame<'_> {
-    Frame::Stream { offset, data, fin }
+    stream_of(CLIENTS, offset, data, fin)
+}
+
+pub(crate) fn stream_of(id: StreamId, offset: u64, data: &[u8], fin: bool) -> Frame<'_> {
+    Frame::Stream {
+        id,
+        offset,
+        data,
+        fin,
+    }
 }
 
 pub(crate) fn violation(pair: &Pair, rule: &str) {

@@ -106,6 +106,7 @@ mod tests {
     /// Sends packets of 1,000 bytes at these times.
     fn send(rate: &mut RateEstimator, at: &[u64], flight: u64) -> Vec<SentPacket> {
         let packet = |(index, at): (usize, &u64)| SentPacket {
+            number: 0,
             sent_at: ms(*at),
             bytes: 1_000,
             content: Content::default(),

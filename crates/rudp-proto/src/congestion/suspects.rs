@@ -43,6 +43,7 @@ mod tests {
 
     fn packets(at: &[u64]) -> Vec<SentPacket> {
         let packet = |ms: &u64| SentPacket {
+            number: 0,
             sent_at: Duration::from_millis(*ms),
             bytes: 100,
             content: Content::default(),

@@ -32,6 +32,7 @@ impl World {
     fn send(&mut self, bytes: u64) {
         let flight = self.bytes();
         let packet = SentPacket {
+            number: 0,
             sent_at: self.now,
             bytes,
             content: Content::default(),

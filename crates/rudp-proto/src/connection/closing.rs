@@ -90,7 +90,7 @@ impl Connection {
                 reason: bounded(reason),
                 abort: false,
             });
-            self.send.finish();
+            self.streams.finish_all();
         }
     }
 
@@ -168,13 +168,8 @@ impl Connection {
         self.closing.delivery = Delivery::Due;
         self.closing.held = Some(said);
         self.flight.give_up(self.now);
-        self.send.give_up();
+        self.streams.handle_peer_closed();
         self.conclude_if_drained();
-        if self.closing.is_held() {
-            // Whoever waits for the peer is to look: there is only reading left to do.
-            self.events.readable = true;
-            self.events.writable |= self.send.take_room();
-        }
     }
 
     /// Our CLOSE goes out once everything before it has arrived (K3).
@@ -184,7 +179,7 @@ impl Connection {
         }
         let patience = self.now.saturating_add(self.idle_timeout);
         self.closing.deadline.get_or_insert(patience);
-        if !self.send.is_done() {
+        if !self.streams.is_delivered() {
             return;
         }
         if self.closing.delivery == Delivery::Unneeded {
@@ -197,7 +192,8 @@ impl Connection {
 
     /// The peer closed; once the application has read everything, it hears so.
     pub(super) fn conclude_if_drained(&mut self) {
-        if self.recv.is_drained()
+        if self.closing.is_held()
+            && self.streams.is_drained()
             && let Some(held) = self.closing.held.take()
         {
             self.conclude(held);
@@ -255,8 +251,7 @@ impl Connection {
     /// the peer sends again, and to repeat its own CLOSE (K7).
     fn conclude(&mut self, reason: CloseReason) {
         self.events.closed = Some(reason);
-        self.send.give_up();
-        self.recv.give_up();
+        self.streams.give_up();
         self.ping_due = false;
         self.probe_due = false;
         let linger = self.flight.timer().estimator().rto().saturating_mul(3);

@@ -1,5 +1,5 @@
-//! Events until the host fetches them: at most one of each kind, and a bounded
-//! number of traces (K9).
+//! Events of the connection itself until the host fetches them: at most one of each kind, and a
+//! bounded number of traces (K9).
 
 use alloc::collections::VecDeque;
 
@@ -16,8 +16,6 @@ pub(super) struct Events {
     /// How many were dropped since the host was told.
     missed: u64,
     pub(super) connected: bool,
-    pub(super) readable: bool,
-    pub(super) writable: bool,
     pub(super) closed: Option<CloseReason>,
 }
 
@@ -40,6 +38,7 @@ impl Events {
         self.traces.push_back(trace);
     }
 
+    /// What comes before the streams' events; `closed` comes after them.
     pub(super) fn poll(&mut self) -> Option<Event> {
         use core::mem::take;
         if let (Some(next), 1..) = (self.traces.front(), self.missed) {
@@ -50,16 +49,7 @@ impl Events {
         if let Some(trace) = self.traces.pop_front() {
             return Some(Event::Trace(trace));
         }
-        if take(&mut self.connected) {
-            return Some(Event::Connected);
-        }
-        if take(&mut self.readable) {
-            return Some(Event::Readable);
-        }
-        if take(&mut self.writable) {
-            return Some(Event::Writable);
-        }
-        self.closed.take().map(Event::Closed)
+        take(&mut self.connected).then_some(Event::Connected)
     }
 }
 
@@ -71,8 +61,7 @@ mod tests {
     #[test]
     fn traces_are_bounded_and_the_rest_is_told_once() {
         let mut events = Events::new(true);
-        events.readable = true;
-        events.closed = Some(CloseReason::Local);
+        events.connected = true;
         let estimator = rto::Estimator::new(rto::Config::RFC6298).unwrap();
         for packets in 0..5000 {
             events.trace(Trace {
@@ -91,8 +80,7 @@ mod tests {
         for _ in 0..=MAX_TRACES {
             last = events.poll();
         }
-        assert_eq!(last, Some(Event::Readable));
-        assert_eq!(events.poll(), Some(Event::Closed(CloseReason::Local)));
+        assert_eq!(last, Some(Event::Connected));
         assert_eq!(events.poll(), None);
     }
 }

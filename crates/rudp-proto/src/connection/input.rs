@@ -13,7 +13,7 @@ use crate::receiver::Unacceptable;
 use crate::stats::add;
 use crate::trace::{HandshakeStep, Step, TracedPacket};
 use crate::wire::{Cookie, Frame, Frames, Params, ResetToken, Versions};
-use crate::{CloseReason, Ecn, Lost};
+use crate::{CloseReason, Ecn, Lost, Side};
 
 impl Connection {
     /// The server asks for a proof of the address (H4).
@@ -137,25 +137,31 @@ impl Connection {
                 self.peer_marks = Some(counts);
                 Ok(Urgency::None)
             }
-            Frame::Stream { offset, data, fin } => {
+            Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } => {
                 if self.is_over() {
                     return Err(Unacceptable::NoRoom); // nobody reads: never acknowledged
                 }
-                let (was_readable, had_gap) = (self.recv.is_readable(), self.recv.has_gap());
-                let fresh = self.recv.handle_data(offset, data, fin)?;
+                let data = (offset, data, fin);
+                let (fresh, urgency) = self.streams.handle_data(now, id, data)?;
                 add(&mut self.stats.stream_bytes_received, fresh);
                 if fresh > 0 {
                     self.closing.put_off(); // (K3)
                 }
-                self.events.readable |= self.recv.is_readable() && (fresh > 0 || !was_readable);
-                Ok(if fin || had_gap || self.recv.has_gap() {
-                    Urgency::AtOnce
-                } else {
-                    Urgency::Normal
-                })
+                Ok(urgency)
             }
-            Frame::MaxData(limit) => {
-                self.send.handle_limit(limit);
+            Frame::MaxData(_)
+            | Frame::MaxStreamData { .. }
+            | Frame::MaxStreams { .. }
+            | Frame::ResetStream { .. }
+            | Frame::StopSending { .. } => {
+                if !self.is_over() {
+                    self.handle_stream_control(now, frame)?;
+                }
                 Ok(Urgency::Normal)
             }
             Frame::Settings {
@@ -176,6 +182,29 @@ impl Connection {
         }
     }
 
+    /// What the peer says about streams beside their bytes.
+    fn handle_stream_control(
+        &mut self,
+        now: Duration,
+        frame: &Frame<'_>,
+    ) -> Result<(), Unacceptable> {
+        let streams = &mut self.streams;
+        match *frame {
+            Frame::MaxData(limit) => streams.handle_max_data(limit),
+            Frame::MaxStreamData { id, limit } => {
+                streams.handle_max_stream_data(now, id, limit)?;
+            }
+            Frame::MaxStreams { kind, count } => streams.handle_max_streams(kind, count),
+            Frame::ResetStream { id, code, size } => {
+                self.closing.put_off(); // (K3)
+                streams.handle_reset(now, id, code, size)?;
+            }
+            Frame::StopSending { id, code } => streams.handle_stop(now, id, code)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The server accepted (H7).
     fn handle_settings(
         &mut self,
@@ -184,7 +213,7 @@ impl Connection {
         params: Params,
     ) -> Result<(), Unacceptable> {
         if self.phase != Phase::Connecting {
-            let known = self.remote.filter(|_| self.is_client);
+            let known = self.remote.filter(|_| self.side == Side::Client);
             let same = known.is_some_and(|remote| (remote.id, remote.params) == (id, params));
             let error = Unacceptable::Violation("other SETTINGS than before (H7)");
             return if same { Ok(()) } else { Err(error) };
@@ -236,7 +265,7 @@ impl Connection {
             self.trace(now, Step::FastRetransmit { packets });
         }
         for packet in acked.lost.iter().filter(|packet| !packet.repeated) {
-            self.handle_content_lost(&packet.content);
+            self.handle_content_lost(packet.number, &packet.content);
         }
         add(&mut self.stats.spurious_losses, acked.late);
         if acked.late > 0 {
@@ -247,20 +276,22 @@ impl Connection {
             self.trace(now, step);
         }
         self.count_sample(acked.sample);
-        self.events.writable |= !self.is_closing() && self.send.take_room();
+        if !self.is_closing() {
+            self.streams.announce_room();
+        }
         self.conclude_if_delivered();
     }
 
     fn handle_content_acked(&mut self, content: &Content) {
-        if let Some(chunk) = &content.stream {
-            let fresh = self.send.handle_acked(chunk);
+        for chunk in &content.chunks {
+            let fresh = self.streams.handle_acked(chunk);
             add(&mut self.stats.stream_bytes_acked, fresh);
             if fresh > 0 {
                 self.closing.put_off(); // (K3)
             }
         }
-        if let Some(limit) = content.max_data {
-            self.recv.handle_limit_acked(limit);
+        for told in &content.told {
+            self.streams.handle_told(*told);
         }
         if content.settings {
             self.settings = Delivery::Acked;
@@ -271,12 +302,12 @@ impl Connection {
     }
 
     /// What a lost packet carried and is still needed becomes due again.
-    pub(super) fn handle_content_lost(&mut self, content: &Content) {
-        if let Some(chunk) = &content.stream {
-            self.send.handle_lost(chunk);
+    pub(super) fn handle_content_lost(&mut self, number: u64, content: &Content) {
+        for chunk in &content.chunks {
+            self.streams.handle_lost(number, chunk);
         }
-        if let Some(limit) = content.max_data {
-            self.recv.handle_limit_lost(limit);
+        for told in &content.told {
+            self.streams.handle_told_lost(*told);
         }
         if content.settings && self.settings == Delivery::InFlight {
             self.settings = Delivery::Due;

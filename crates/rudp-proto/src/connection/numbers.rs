@@ -5,7 +5,11 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use crate::wire::MAX_PACKET_NUMBER;
-use crate::{CloseReason, Config, Endpoint, Event, Handle, Lost, Secrets};
+use crate::{
+    CloseReason, Config, Endpoint, Event, Handle, Lost, Secrets, Side, StreamId, StreamKind,
+};
+
+const STREAM: StreamId = StreamId::new(Side::Client, StreamKind::Bytes, 0);
 
 fn endpoint(seed: u8) -> Endpoint {
     let secrets = Secrets {
@@ -112,7 +116,7 @@ impl Two {
         let connection = self.handles[end].and_then(|it| self.ends[end].connection_mut(it));
         let Some(connection) = connection else { return };
         let mut buf = [0; 4096];
-        while let Ok(Some(count @ 1..)) = connection.read(&mut buf) {
+        while let Ok(Some(count @ 1..)) = connection.read(STREAM, &mut buf) {
             self.received.extend_from_slice(&buf[..count]);
         }
     }
@@ -121,7 +125,9 @@ impl Two {
     fn transfer(&mut self, len: usize) {
         let data: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
         let connection = self.ends[0].connection_mut(self.handles[0].unwrap());
-        assert_eq!(connection.unwrap().write(&data), Ok(len));
+        let connection = connection.unwrap();
+        assert_eq!(connection.open_stream(), Ok(STREAM));
+        assert_eq!(connection.write(STREAM, &data), Ok(len));
         self.run_for(Duration::from_secs(60));
         assert!(self.received == data, "{} of {len}", self.received.len());
     }
@@ -145,7 +151,7 @@ fn the_last_packet_number_ends_the_connection() {
     let mut two = Two::at(MAX_PACKET_NUMBER - 1_000);
     two.transfer(200_000);
     let connection = two.ends[0].connection_mut(two.handles[0].unwrap());
-    connection.unwrap().write(&[0; 1_000_000]).unwrap();
+    connection.unwrap().write(STREAM, &[0; 1_000_000]).unwrap();
     two.run_for(Duration::from_secs(60));
     assert_eq!(two.closed[0], Some(CloseReason::Lost(Lost::Exhausted)));
     two.run_for(Duration::from_secs(60));

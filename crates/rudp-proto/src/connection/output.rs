@@ -7,12 +7,13 @@ use super::{Connection, Delivery, Phase};
 use crate::congestion::Admission;
 use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
-use crate::sender::Chunk;
 use crate::stats::add;
 use crate::trace::{Step, TracedPacket};
 use crate::wire::{self, Frame, MAX_DATAGRAM, Packet, RESET_LEN, TAG_LEN};
 use crate::{CloseReason, Lost};
 
+/// The most that a frame about a stream needs, beside STREAM itself: type and three varints.
+const CONTROL_LEN: usize = 1 + 3 * 8;
 /// More than a packet needs beside its stream data, to ask the window.
 const PACKET_OVERHEAD: u64 = 64;
 
@@ -118,13 +119,14 @@ impl Connection {
             self.trace(now, Step::PathProbe);
             Content::default()
         } else {
-            self.fill(begin.saturating_add(room), out)
+            self.fill(now, begin.saturating_add(room), out)
         };
         wire::finish(out, begin, RESET_LEN.saturating_add(1), Some(number)); // (W6)
         self.trace_sent(now, number, written(out, begin));
         let bytes = if probes_path { 0 } else { written(out, begin) };
         let in_flight = self.flight.bytes();
         let packet = SentPacket {
+            number,
             sent_at: now,
             bytes,
             content,
@@ -140,16 +142,14 @@ impl Connection {
     }
 
     /// How many stream bytes want to be sent, possibly none beside other frames.
-    fn wants_to_send(&self) -> Option<u64> {
-        let chunk = self
-            .send
-            .next_chunk(MAX_DATAGRAM as u64)
-            .filter(|_| !self.is_over());
+    fn wants_to_send(&mut self) -> Option<u64> {
+        let chunk = self.streams.next_chunk(usize::MAX);
         let control = self.ping_due
             || self.settings == Delivery::Due
             || self.closing.delivery == Delivery::Due
-            || self.recv.poll_limit().is_some();
+            || self.streams.has_control();
         match chunk {
+            Some(_) if self.streams.has_several() => Some(MAX_DATAGRAM as u64),
             Some(chunk) => Some(length(&chunk.range)),
             None => control.then_some(0),
         }
@@ -179,7 +179,7 @@ impl Connection {
     }
 
     /// Appends every frame that is due, and stream data up to `brim` bytes, checksum included.
-    fn fill(&mut self, brim: usize, out: &mut Vec<u8>) -> Content {
+    fn fill(&mut self, now: Duration, brim: usize, out: &mut Vec<u8>) -> Content {
         let mut content = Content::default();
         if self.settings == Delivery::Due {
             let (connection_id, params) = (self.local_id, self.params);
@@ -190,11 +190,6 @@ impl Connection {
             .encode(out);
             self.settings = Delivery::InFlight;
             content.settings = true;
-        }
-        if let Some(limit) = self.recv.poll_limit() {
-            Frame::MaxData(limit).encode(out);
-            self.recv.handle_limit_sent(limit);
-            content.max_data = Some(limit);
         }
         if self.closing.delivery == Delivery::Due
             && let Some(close) = &self.closing.own
@@ -213,28 +208,36 @@ impl Connection {
         if pings {
             Frame::Ping.encode(out);
         }
-        content.stream = self.fill_stream(brim, out);
+        let rtt = self.flight.timer().estimator().srtt();
+        while left(brim, out) >= CONTROL_LEN
+            && let Some(told) = self.streams.poll_control(now, rtt, out)
+        {
+            content.told.push(told);
+        }
+        self.fill_streams(brim, out, &mut content);
         if !pings && content == Content::default() {
             Frame::Ping.encode(out); // an expiry that has nothing else to repeat
         }
         content
     }
 
-    fn fill_stream(&mut self, brim: usize, out: &mut Vec<u8>) -> Option<Chunk> {
-        let longest = self.send.next_chunk(MAX_DATAGRAM as u64)?;
-        let used = out
-            .len()
-            .saturating_add(wire::stream_header_len(longest.range.start))
-            .saturating_add(TAG_LEN);
-        let room = brim.saturating_sub(used) as u64;
-        let chunk = self.send.next_chunk(room).filter(|_| !self.is_over())?;
-        let len = length(&chunk.range);
-        wire::put_stream_header(out, chunk.range.start, len, chunk.fin);
-        self.send.copy(&chunk.range, out);
-        add(&mut self.stats.stream_bytes_sent, len);
-        self.send.handle_sent(&chunk);
-        Some(chunk)
+    /// Appends pieces of streams while there is room (S5).
+    fn fill_streams(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
+        let number = self.flight.next_number();
+        while let Some(chunk) = self.streams.next_chunk(left(brim, out)) {
+            let len = length(&chunk.range);
+            wire::put_stream_header(out, chunk.id, chunk.range.start, len, chunk.fin);
+            self.streams.copy(&chunk, out);
+            add(&mut self.stats.stream_bytes_sent, len);
+            self.streams.handle_sent(number, &chunk);
+            content.chunks.push(chunk);
+        }
     }
+}
+
+/// What fits before the brim, beside the checksum.
+fn left(brim: usize, out: &[u8]) -> usize {
+    brim.saturating_sub(out.len().saturating_add(TAG_LEN))
 }
 
 /// The bytes from `begin` on.

@@ -19,9 +19,10 @@ impl Connection {
         let retransmission = self.flight.timer().poll_timeout();
         let loss = self.flight.loss_deadline();
         let idle = self.idle_at();
+        let message = self.streams.poll_timeout();
         match self.phase {
             Phase::Dead => None,
-            Phase::Connecting => earliest([retransmission, idle]),
+            Phase::Connecting => earliest([retransmission, idle, message]),
             Phase::Open => earliest([
                 retransmission,
                 loss,
@@ -32,6 +33,7 @@ impl Connection {
                 self.paced_until,
                 self.path_probe_at(),
                 self.tail_probe_at(),
+                message,
             ]),
             Phase::Lingering { .. } => earliest([
                 retransmission,
@@ -55,6 +57,7 @@ impl Connection {
                 self.handle_closing_deadline();
             }
             self.ping_due |= due(self.keepalive_at()); // (K1)
+            self.streams.handle_timeout(now); // (M4)
         }
         let flight = self.flight.bytes();
         if let Some(acked) = self.flight.handle_loss_deadline(now) {
@@ -62,11 +65,11 @@ impl Connection {
         }
         self.handle_expiry(now);
         if due(self.tail_probe_at())
-            && let Some(content) = self.flight.handle_tail_deadline(now)
+            && let Some((number, content)) = self.flight.handle_tail_deadline(now)
         {
             add(&mut self.stats.tail_probes, 1);
             self.trace(now, Step::TailProbe);
-            self.handle_content_lost(&content);
+            self.handle_content_lost(number, &content);
             self.retransmission_due = true; // (L14)
         }
         self.path_probe_due |= self.probes_path() && self.flight.handle_path_probe_deadline(now);
@@ -124,19 +127,15 @@ impl Connection {
             return self.handle_hello_expiry(now);
         }
         let flight = self.flight.bytes();
-        let (send, recv, settings) = (&self.send, &self.recv, self.settings);
-        let rank = |content: &Content| match content {
-            Content { close: true, .. } => 0,
-            Content { settings: true, .. } if settings == Delivery::InFlight => 0,
-            Content {
-                max_data: Some(limit),
-                ..
-            } if recv.needs_limit(*limit) => 0,
-            Content {
-                stream: Some(chunk),
-                ..
-            } if send.needs(chunk) => chunk.range.start.saturating_add(1),
-            _ => NOTHING,
+        let (streams, settings) = (&self.streams, self.settings);
+        let rank = |content: &Content| {
+            let in_control = content.close || (content.settings && settings == Delivery::InFlight);
+            if in_control || content.told.iter().any(|told| streams.needs_telling(*told)) {
+                return 0;
+            }
+            let chunks = content.chunks.iter();
+            let nearest = chunks.filter_map(|chunk| streams.distance(chunk)).min();
+            nearest.map_or(NOTHING, |distance| distance.saturating_add(1))
         };
         let Some((expiry, packet)) = self.flight.handle_timeout(now, rank) else {
             return;
@@ -146,7 +145,7 @@ impl Connection {
         if let Some(packet) = &packet {
             add(&mut self.stats.packets_lost, 1);
             self.ecn_path.handle_lost(packet.marked.into());
-            self.handle_content_lost(&packet.content);
+            self.handle_content_lost(packet.number, &packet.content);
             let next = self.flight.next_number();
             self.congestion.handle_timeout(next, flight, packet);
             let step = Step::Retransmit {

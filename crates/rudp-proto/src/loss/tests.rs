@@ -1,4 +1,7 @@
 use super::*;
+use crate::{Side, StreamId, StreamKind};
+
+const ID: StreamId = StreamId::new(Side::Client, StreamKind::Bytes, 0);
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -6,14 +9,16 @@ fn ms(ms: u64) -> Duration {
 
 fn packet(sent_at: Duration, offset: u64) -> SentPacket {
     let chunk = Chunk {
+        id: ID,
         range: offset..offset.saturating_add(10),
         fin: false,
     };
     let content = Content {
-        stream: Some(chunk),
+        chunks: core::iter::once(chunk).collect(),
         ..Content::default()
     };
     SentPacket {
+        number: 0,
         sent_at,
         bytes: 100,
         content,
@@ -27,10 +32,8 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
 }
 
 fn rank(content: &Content) -> u64 {
-    content
-        .stream
-        .as_ref()
-        .map_or(u64::MAX, |chunk| chunk.range.start)
+    let first = content.chunks.first();
+    first.map_or(u64::MAX, |chunk| chunk.range.start)
 }
 
 /// Packets 0, 1, 2, ... that left at these times, with ascending offsets.

@@ -24,8 +24,8 @@ pub(super) fn put_varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// How many bytes [`put_varint`] appends.
-pub(super) fn varint_len(value: u64) -> usize {
+/// How many bytes [`put_varint`] writes.
+pub(super) const fn varint_len(value: u64) -> usize {
     match value {
         0..=0x3f => 1,
         0x40..=0x3fff => 2,

@@ -12,7 +12,7 @@ use super::field::{
     MAX_VARINT, put_varint, take_bytes, take_u8, take_u64, take_varint, varint_len,
 };
 use super::{DecodeError, Params, put_params, take_params};
-use crate::EcnCounts;
+use crate::{EcnCounts, StreamId, StreamKind};
 
 /// The longest reason in a CLOSE, in bytes of UTF-8 (W9).
 pub const MAX_REASON: usize = 256;
@@ -20,13 +20,20 @@ pub const MAX_REASON: usize = 256;
 const PADDING: u8 = 0;
 const PING: u8 = 1;
 const ACK: u8 = 2;
-const STREAM: u8 = 3;
-const STREAM_FIN: u8 = 4;
-const MAX_DATA: u8 = 5;
-const SETTINGS: u8 = 6;
-const CLOSE: u8 = 7;
-const ABORT: u8 = 8;
+const MAX_DATA: u8 = 4;
+const MAX_STREAM_DATA: u8 = 5;
+const MAX_STREAMS: u8 = 6;
+const RESET_STREAM: u8 = 7;
+const STOP_SENDING: u8 = 8;
+const SETTINGS: u8 = 9;
+const CLOSE: u8 = 10;
+const ABORT: u8 = 11;
 const ECN: u8 = 12;
+const STREAM: u8 = 16;
+/// Bits of a STREAM frame's type: an offset follows, which is 0 otherwise; the stream ends.
+const HAS_OFFSET: u8 = 1;
+const HAS_FIN: u8 = 2;
+const STREAM_LAST: u8 = STREAM | HAS_OFFSET | HAS_FIN;
 
 /// One frame. All but [`Frame::Ack`] and [`Frame::Ecn`] are acknowledged by the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +44,10 @@ pub enum Frame<'a> {
     Ack(Ack<'a>),
     /// How many packets of each ECN value have arrived; stands before the ACK it belongs to (E2).
     Ecn(EcnCounts),
-    /// A piece of the byte stream.
+    /// A piece of a stream.
     Stream {
+        /// Which stream (S1).
+        id: StreamId,
         /// Where in the stream the data begins; its end is at most [`MAX_VARINT`].
         offset: u64,
         /// The bytes.
@@ -46,8 +55,38 @@ pub enum Frame<'a> {
         /// Whether the stream ends after them.
         fin: bool,
     },
-    /// The stream offset up to which the peer may send (F1).
+    /// How many bytes the peer may send on all streams together (F1).
     MaxData(u64),
+    /// The offset up to which the peer may send on a stream (F1).
+    MaxStreamData {
+        /// Which stream.
+        id: StreamId,
+        /// Where its window ends.
+        limit: u64,
+    },
+    /// How many streams of a kind the peer may open, those that are over included (S3).
+    MaxStreams {
+        /// Of which kind.
+        kind: StreamKind,
+        /// How many.
+        count: u64,
+    },
+    /// The rest of a stream will not be sent (S6).
+    ResetStream {
+        /// Which stream.
+        id: StreamId,
+        /// The application's code, a varint.
+        code: u64,
+        /// How many bytes of it were sent.
+        size: u64,
+    },
+    /// The rest of a stream is not wanted (S7).
+    StopSending {
+        /// Which stream.
+        id: StreamId,
+        /// The application's code, a varint.
+        code: u64,
+    },
     /// The server's acceptance (H6).
     Settings {
         /// The id by which the server wants to be addressed.
@@ -85,13 +124,28 @@ impl Frame<'_> {
                 }
             }
             Self::Ack(ack) => put_ack(out, ack.delay, ack.ranges.iter()),
-            Self::Stream { offset, data, fin } => {
-                put_stream_header(out, *offset, data.len() as u64, *fin);
+            Self::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } => {
+                put_stream_header(out, *id, *offset, data.len() as u64, *fin);
                 out.put_slice(data);
             }
-            Self::MaxData(limit) => {
-                out.put_u8(MAX_DATA);
-                put_varint(out, *limit);
+            Self::MaxData(limit) => put_varints(out, MAX_DATA, &[*limit]),
+            Self::MaxStreamData { id, limit } => {
+                put_varints(out, MAX_STREAM_DATA, &[id.number(), *limit]);
+            }
+            Self::MaxStreams { kind, count } => {
+                let kind = u64::from(*kind == StreamKind::Message);
+                put_varints(out, MAX_STREAMS, &[kind, *count]);
+            }
+            Self::ResetStream { id, code, size } => {
+                put_varints(out, RESET_STREAM, &[id.number(), *code, *size]);
+            }
+            Self::StopSending { id, code } => {
+                put_varints(out, STOP_SENDING, &[id.number(), *code]);
             }
             Self::Settings {
                 connection_id,
@@ -115,16 +169,29 @@ impl Frame<'_> {
     }
 }
 
-/// The most that a STREAM frame at this offset needs beside its data.
-pub(crate) fn stream_header_len(offset: u64) -> usize {
-    varint_len(offset).saturating_add(1 + 2)
+/// Appends a STREAM frame up to its data, of which `len` bytes must follow.
+pub(crate) fn put_stream_header(out: &mut Vec<u8>, id: StreamId, offset: u64, len: u64, fin: bool) {
+    let offset_bit = if offset > 0 { HAS_OFFSET } else { 0 };
+    let fin_bit = if fin { HAS_FIN } else { 0 };
+    out.put_u8(STREAM | offset_bit | fin_bit);
+    put_varint(out, id.number());
+    if offset > 0 {
+        put_varint(out, offset);
+    }
+    put_varint(out, len);
 }
 
-/// Appends a STREAM frame up to its data, of which `len` bytes must follow.
-pub(crate) fn put_stream_header(out: &mut Vec<u8>, offset: u64, len: u64, fin: bool) {
-    out.put_u8(if fin { STREAM_FIN } else { STREAM });
-    put_varint(out, offset);
-    put_varint(out, len);
+/// How long a STREAM frame is at most before its data, of which fewer than 16,384 bytes follow.
+pub(crate) fn stream_header_len(id: StreamId, offset: u64) -> usize {
+    let offset = if offset > 0 { varint_len(offset) } else { 0 };
+    varint_len(id.number())
+        .saturating_add(offset)
+        .saturating_add(1 + 2)
+}
+
+fn put_varints(out: &mut Vec<u8>, kind: u8, values: &[u64]) {
+    out.put_u8(kind);
+    values.iter().for_each(|value| put_varint(out, *value));
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -182,6 +249,10 @@ fn decode_next<'a>(body: &mut &'a [u8]) -> Option<Result<Frame<'a>, DecodeError>
     }
 }
 
+fn take_id(body: &mut &[u8]) -> Result<StreamId, DecodeError> {
+    take_varint(body).map(StreamId::from_wire)
+}
+
 fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
     Ok(match kind {
         PING => Frame::Ping,
@@ -191,19 +262,43 @@ fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
             ect1: take_varint(body)?,
             ce: take_varint(body)?,
         }),
-        STREAM | STREAM_FIN => {
-            let offset = take_varint(body)?;
+        STREAM..=STREAM_LAST => {
+            let id = take_id(body)?;
+            let has_offset = kind & HAS_OFFSET != 0;
+            let offset = if has_offset { take_varint(body)? } else { 0 };
             let data = take_bytes(body)?;
             if offset.saturating_add(data.len() as u64) > MAX_VARINT {
                 return Err(DecodeError::Field("stream data beyond the last offset")); // (W8)
             }
             Frame::Stream {
+                id,
                 offset,
                 data,
-                fin: kind == STREAM_FIN,
+                fin: kind & HAS_FIN != 0,
             }
         }
         MAX_DATA => Frame::MaxData(take_varint(body)?),
+        MAX_STREAM_DATA => Frame::MaxStreamData {
+            id: take_id(body)?,
+            limit: take_varint(body)?,
+        },
+        MAX_STREAMS => Frame::MaxStreams {
+            kind: match take_varint(body)? {
+                0 => StreamKind::Bytes,
+                1 => StreamKind::Message,
+                _ => return Err(DecodeError::Field("no streams are of this kind")),
+            },
+            count: take_varint(body)?,
+        },
+        RESET_STREAM => Frame::ResetStream {
+            id: take_id(body)?,
+            code: take_varint(body)?,
+            size: take_varint(body)?,
+        },
+        STOP_SENDING => Frame::StopSending {
+            id: take_id(body)?,
+            code: take_varint(body)?,
+        },
         SETTINGS => Frame::Settings {
             connection_id: take_u64(body)?,
             params: take_params(body)?,

@@ -1,0 +1,86 @@
+//! What the application has to hear of its streams: each thing once, so that it is bounded by the
+//! streams there are (K9).
+
+use alloc::collections::{BTreeSet, VecDeque};
+
+use crate::receiver::RecvStream;
+use crate::sender::SendStream;
+use crate::{Event, StreamId};
+
+use super::Streams;
+
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) opened: bool,
+    pub(super) may_open: bool,
+    pub(super) message: bool,
+    pub(super) message_room: bool,
+    /// A message was refused for want of room, or of permission to open one more.
+    pub(super) message_refused: bool,
+    readable: VecDeque<StreamId>,
+    writable: VecDeque<StreamId>,
+    pub(super) stopped: BTreeSet<StreamId>,
+    pub(super) expired: VecDeque<StreamId>,
+}
+
+impl News {
+    pub(super) fn readable(&mut self, id: StreamId, stream: &mut RecvStream) {
+        if !core::mem::replace(&mut stream.in_readable, true) {
+            self.readable.push_back(id);
+        }
+    }
+
+    pub(super) fn writable(&mut self, id: StreamId, stream: &mut SendStream) {
+        if !core::mem::replace(&mut stream.in_writable, true) {
+            self.writable.push_back(id);
+        }
+    }
+
+    pub(super) fn forget_send(&mut self, id: StreamId, stream: &SendStream) {
+        if stream.in_writable {
+            self.writable.retain(|other| *other != id);
+        }
+        self.stopped.remove(&id);
+    }
+
+    pub(super) fn forget_recv(&mut self, id: StreamId, stream: &RecvStream) {
+        if stream.in_readable {
+            self.readable.retain(|other| *other != id);
+        }
+    }
+}
+
+impl Streams {
+    /// The next thing to tell the application.
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        use core::mem::take;
+        let news = &mut self.news;
+        if take(&mut news.opened) {
+            return Some(Event::Opened);
+        }
+        if let Some(id) = news.readable.pop_front() {
+            let stream = self.recvs.get_mut(&id);
+            stream.into_iter().for_each(|it| it.in_readable = false);
+            return Some(Event::Readable(id));
+        }
+        if take(&mut news.message) {
+            return Some(Event::MessageReadable);
+        }
+        if let Some(id) = news.writable.pop_front() {
+            let stream = self.sends.get_mut(&id);
+            stream.into_iter().for_each(|it| it.in_writable = false);
+            return Some(Event::Writable(id));
+        }
+        if let Some(id) = news.stopped.pop_first() {
+            return Some(Event::Stopped(id));
+        }
+        if let Some(id) = news.expired.pop_front() {
+            news.message_room |= take(&mut news.message_refused);
+            return Some(Event::MessageExpired(id));
+        }
+        if take(&mut news.message_room) {
+            return Some(Event::MessageWritable);
+        }
+        take(&mut news.may_open).then_some(Event::MayOpen)
+    }
+}

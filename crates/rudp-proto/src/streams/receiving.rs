@@ -1,0 +1,197 @@
+//! What arrives on streams.
+
+use core::time::Duration;
+
+use super::control::Control;
+use super::{MAX_MESSAGE, Streams, Window};
+use crate::ack::Urgency;
+use crate::receiver::{RecvStream, Unacceptable};
+use crate::{StreamId, StreamKind};
+
+/// The most separate pieces of all streams of a connection (F5).
+const MAX_PIECES: usize = 8192;
+
+const fn violation<T>(what: &'static str) -> Result<T, Unacceptable> {
+    Err(Unacceptable::Violation(what))
+}
+
+impl Streams {
+    /// Sees to it that the peer may name this stream, and opens it if it is new (S2, S3).
+    fn admit(&mut self, now: Duration, id: StreamId) -> Result<(), Unacceptable> {
+        if id.opener() == self.side {
+            return match self.has_begun(id) {
+                true => Ok(()),
+                false => violation("a stream that was never opened (S2)"),
+            };
+        }
+        let kind = id.kind();
+        if id.index() >= self.peers.get(kind).limit() {
+            return violation("more streams than allowed (S3)");
+        }
+        // Those before it are open too: their frames are late.
+        while self.peers.get(kind).opened() <= id.index() {
+            let next = StreamId::new(id.opener(), kind, self.peers.get(kind).opened());
+            match kind {
+                StreamKind::Bytes => {
+                    self.begin(now, next);
+                    self.news.opened = true;
+                }
+                StreamKind::Message => {
+                    let window = Window::new(now, MAX_MESSAGE as u64, MAX_MESSAGE as u64);
+                    self.recvs.insert(next, RecvStream::new(window));
+                }
+            }
+            self.peers.get_mut(kind).open();
+        }
+        Ok(())
+    }
+
+    /// The same for frames that only a stream's sender sends.
+    fn admit_from_sender(
+        &mut self,
+        now: Duration,
+        id: StreamId,
+        end: u64,
+    ) -> Result<(), Unacceptable> {
+        self.admit(now, id)?;
+        if id.is_message() && id.opener() == self.side {
+            return violation("an answer on a message (M1)");
+        }
+        if id.is_message() && end > MAX_MESSAGE as u64 {
+            return violation("a message of more than 65,536 bytes (M2)");
+        }
+        let known = self.recvs.get(&id).map(RecvStream::highest);
+        let more = known.map_or(0, |known| end.saturating_sub(known));
+        if self.received.saturating_add(more) > self.window.limit() {
+            return violation("data beyond the connection's window (F1)");
+        }
+        Ok(())
+    }
+
+    /// The same for frames that only a stream's receiver sends.
+    fn admit_from_receiver(&mut self, now: Duration, id: StreamId) -> Result<(), Unacceptable> {
+        self.admit(now, id)?;
+        if id.is_message() {
+            return violation("a message has no window and is not stopped (M1)");
+        }
+        Ok(())
+    }
+
+    /// A STREAM frame; says how many bytes are new.
+    pub(crate) fn handle_data(
+        &mut self,
+        now: Duration,
+        id: StreamId,
+        (offset, data, fin): (u64, &[u8], bool),
+    ) -> Result<(u64, Urgency), Unacceptable> {
+        let end = offset.saturating_add(data.len() as u64);
+        self.admit_from_sender(now, id, end)?;
+        let Some(stream) = self.recvs.get_mut(&id) else {
+            return Ok((0, Urgency::Normal)); // it is over, and this comes late (S2)
+        };
+        let (was_readable, had_gap) = (stream.is_readable(), stream.has_gap());
+        let (highest, pieces) = (stream.highest(), stream.pieces());
+        let room = self.pieces < MAX_PIECES;
+        let fresh = stream.handle_data(offset, data, fin, room)?;
+        let others = self.pieces.saturating_sub(pieces);
+        self.pieces = others.saturating_add(stream.pieces());
+        if id.is_message() {
+            if stream.is_complete() && !core::mem::replace(&mut stream.in_readable, true) {
+                self.inbox.push_back(id);
+                self.news.message = true;
+            }
+        } else if stream.is_readable() && (fresh > 0 || !was_readable) {
+            self.news.readable(id, stream);
+        }
+        let urgent = had_gap || stream.has_gap() || (fin && !id.is_message());
+        if !stream.needs_window() {
+            self.control.remove(&Control::MaxStreamData(id));
+        }
+        let more = stream.highest().saturating_sub(highest);
+        let is_cut = stream.is_cut();
+        self.received = self.received.saturating_add(more);
+        if is_cut {
+            self.consume(more); // nobody reads it
+            self.settle_recv(id);
+        }
+        let urgency = if urgent {
+            Urgency::AtOnce
+        } else {
+            Urgency::Normal
+        };
+        Ok((fresh, urgency))
+    }
+
+    /// A RESET_STREAM frame (S6).
+    pub(crate) fn handle_reset(
+        &mut self,
+        now: Duration,
+        id: StreamId,
+        code: u64,
+        size: u64,
+    ) -> Result<(), Unacceptable> {
+        self.admit_from_sender(now, id, size)?;
+        let Some(stream) = self.recvs.get_mut(&id) else {
+            return Ok(());
+        };
+        let (highest, pieces) = (stream.highest(), stream.pieces());
+        let unread = stream.handle_reset(code, size)?;
+        let others = self.pieces.saturating_sub(pieces);
+        self.pieces = others.saturating_add(stream.pieces());
+        let more = stream.highest().saturating_sub(highest);
+        let is_cut = stream.is_cut();
+        if is_cut && !id.is_message() {
+            self.news.readable(id, stream);
+        }
+        self.received = self.received.saturating_add(more);
+        self.consume(unread);
+        if is_cut {
+            self.control.remove(&Control::MaxStreamData(id));
+            match id.kind() {
+                StreamKind::Bytes => self.settle_recv(id),
+                StreamKind::Message => self.forget_recv(id), // nobody hears of it (M4)
+            }
+        }
+        Ok(())
+    }
+
+    /// A STOP_SENDING frame (S7).
+    pub(crate) fn handle_stop(
+        &mut self,
+        now: Duration,
+        id: StreamId,
+        code: u64,
+    ) -> Result<(), Unacceptable> {
+        self.admit_from_receiver(now, id)?;
+        if self.sends.contains_key(&id) {
+            self.news.stopped.insert(id);
+            self.reset(id, code, true);
+        }
+        Ok(())
+    }
+
+    /// A MAX_STREAM_DATA frame (F2).
+    pub(crate) fn handle_max_stream_data(
+        &mut self,
+        now: Duration,
+        id: StreamId,
+        limit: u64,
+    ) -> Result<(), Unacceptable> {
+        self.admit_from_receiver(now, id)?;
+        if let Some(stream) = self.sends.get_mut(&id) {
+            stream.handle_limit(limit);
+            self.sending.line_up(id, stream);
+        }
+        Ok(())
+    }
+
+    /// A MAX_STREAMS frame (S3).
+    pub(crate) fn handle_max_streams(&mut self, kind: StreamKind, count: u64) {
+        if self.own.get_mut(kind).handle_limit(count) {
+            match kind {
+                StreamKind::Bytes => self.news.may_open = true,
+                StreamKind::Message => self.news.message_room = true,
+            }
+        }
+    }
+}
