@@ -55,9 +55,9 @@ struct Args {
     /// The other end
     #[arg(long, value_name = "NAME=ADDR", default_value = "netsim-b=198.18.0.2", value_parser = end)]
     b: End,
-    /// MTU of both devices, in bytes
+    /// MTU of both devices, in bytes: what the programs' system knows, unlike the link's
     #[arg(long, value_name = "BYTES", default_value_t = 1_500)]
-    mtu: u16,
+    device_mtu: u16,
     /// Leave out UDP's checksums, so that flipped bits reach the programs
     #[arg(long)]
     no_udp_checksums: bool,
@@ -128,7 +128,7 @@ impl Args {
     fn config(&self) -> TunnelConfig {
         TunnelConfig {
             ends: [self.a.clone(), self.b.clone()],
-            mtu: self.mtu,
+            mtu: self.device_mtu,
             udp_checksums: !self.no_udp_checksums,
             ..TunnelConfig::new(self.link.config(), self.seed)
         }

@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod checksum;
+mod ecn;
 mod namespace;
 mod pump;
 mod tunnel;

@@ -23,7 +23,7 @@ use thread_priority::{
 };
 use tun_rs::SyncDevice;
 
-use crate::{TunnelConfig, TunnelCounters, checksum};
+use crate::{TunnelConfig, TunnelCounters, checksum, ecn};
 
 /// The largest IP packet, so that nothing is cut.
 const MAX_PACKET: usize = 65_535;
@@ -144,9 +144,10 @@ impl Shared {
             match device.recv(buffer) {
                 Ok(length) => {
                     let packet = buffer[..length].to_vec();
+                    let ecn = ecn::read(&packet);
                     let mut state = self.state();
                     let now = state.start.elapsed();
-                    state.links[direction].handle_packet(now, packet);
+                    state.links[direction].handle_ecn_packet(now, packet, ecn);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -197,9 +198,10 @@ impl State {
             if due > now {
                 return Some(due - now);
             }
-            let Some(mut packet) = self.links[direction].poll_packet(now) else {
+            let Some((mut packet, ecn)) = self.links[direction].poll_ecn_packet(now) else {
                 return Some(Duration::ZERO);
             };
+            ecn::write(&mut packet, ecn);
             if !self.udp_checksums {
                 checksum::strip_udp(&mut packet);
             }

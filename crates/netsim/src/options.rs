@@ -71,6 +71,12 @@ pub struct LinkOptions {
     /// How much may wait for the bottleneck, such as 250kB
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = units::size)]
     pub queue: usize,
+    /// Mark a packet (ECN) if more than this waits once it has entered, such as 60kB
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
+    pub mark_above: Option<usize>,
+    /// Clear the ECN field of every packet
+    #[arg(long)]
+    pub bleach_ecn: bool,
     /// The longest packet, such as 1280B; longer ones are dropped [default: unlimited]
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     pub mtu: Option<usize>,
@@ -95,10 +101,11 @@ impl LinkOptions {
             corrupt: self.corrupt,
             rate: self.rate,
             queue: self.queue,
+            mark_above: self.mark_above,
+            bleach_ecn: self.bleach_ecn,
             mtu: self.mtu,
             policer: self.policer,
             blackouts: self.blackout.clone(),
-            ..LinkConfig::PERFECT
         }
     }
 }
@@ -152,7 +159,7 @@ mod tests {
         let share = |text: &str| text.parse::<Probability>().expect("a share");
         let flags = "--loss 1% --burst 4@2% --delay 25ms --jitter 10ms --disorder --reorder 3% \
             --reorder-delay 5ms --duplicate 4% --corrupt 5% --blackout 1s..2s --blackout 4s..8s \
-            --rate 100mbit --queue 625kB --policer 50mbit@25kB";
+            --rate 100mbit --queue 625kB --mark-above 60kB --bleach-ecn --mtu 1280B --policer 50mbit@25kB";
         let expected = LinkConfig {
             delay: ms(25),
             jitter: ms(10),
@@ -165,6 +172,9 @@ mod tests {
             corrupt: share("5%"),
             rate: Some(100_000_000),
             queue: 625_000,
+            mark_above: Some(60_000),
+            bleach_ecn: true,
+            mtu: Some(1_280),
             policer: Some(Policer {
                 rate: 50_000_000,
                 burst: 25_000,

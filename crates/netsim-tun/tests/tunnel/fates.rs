@@ -165,6 +165,34 @@ fn packets_meet_the_same_fate_as_in_virtual_time() {
     }
 }
 
+#[test]
+fn a_queue_marks_what_takes_marks_and_the_kernel_takes_that() {
+    let test = "marks";
+    let marking = LinkConfig {
+        rate: Some(50_000), // the first of two datagrams takes 160 ms
+        mark_above: Some(0),
+        ..LinkConfig::PERFECT
+    };
+    let Some(tunnel) = open(test, TunnelConfig::new(marking, 0)) else {
+        return;
+    };
+    let [a, b] = ends(test).map(|end| socket(&end));
+    let address = b.local_addr().expect("bound");
+    for (field, marked) in [(0b00, 0), (0b10, 1), (0b01, 2), (0b11, 2)] {
+        for (field, size) in [(0b00, SIZE), (field, 7)] {
+            SockRef::from(&a).set_tos_v4(field).expect("a field");
+            a.send_to(&[0; SIZE][..size], address)
+                .expect("the device takes it");
+        }
+        for size in [SIZE, 7] {
+            // A packet whose header has a wrong checksum would be dropped.
+            let arrived = b.recv(&mut [0; SIZE]);
+            assert_eq!(arrived.expect("it arrives"), size, "{field:02b}");
+        }
+        assert_eq!(tunnel.counters().there.marked, marked, "{field:02b}");
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the devices are in real time")]
 fn now() -> Instant {
     Instant::now()
