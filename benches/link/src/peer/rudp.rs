@@ -1,0 +1,36 @@
+//! Ours, as it is by default: the only file that knows its API.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use rudp::{Endpoint, EndpointOptions};
+use tokio::sync::mpsc;
+
+use super::{Listening, Stream};
+
+pub(super) async fn dial(address: SocketAddr) -> anyhow::Result<Stream> {
+    let endpoint = Endpoint::client_to(address, EndpointOptions::default())?;
+    let connection = endpoint.connect(address).await?;
+    let (reader, writer) = tokio::io::split(connection);
+    Ok(Stream::new(reader, writer, endpoint))
+}
+
+pub(super) fn listen(
+    address: SocketAddr,
+    streams: mpsc::Sender<Stream>,
+) -> anyhow::Result<Listening> {
+    let endpoint = Arc::new(Endpoint::bind(address, EndpointOptions::default())?);
+    let address = endpoint.local_addr();
+    let counted = endpoint.clone();
+    tokio::spawn(async move {
+        while let Some(connection) = endpoint.accept().await {
+            let (reader, writer) = tokio::io::split(connection);
+            if streams.send(Stream::new(reader, writer, ())).await.is_err() {
+                break;
+            }
+        }
+    });
+    Ok(Listening {
+        address,
+        corrupted: Box::new(move || Some(counted.stats().corrupted)),
+    })
+}
