@@ -13,7 +13,7 @@
 //!   tokio streams.
 //! - [`send`] and [`Receiver`] move files over them. They report everything they do to an
 //!   [`Observer`], which is all that the program's output is made of.
-//! - The program `rudp`: `recv`, `send`, `relay` and `demo`.
+//! - The program `rudp`: `recv`, `send`, `relay`, `demo`, and `plot` for what the others traced.
 //!
 //! ```
 //! # use {rudp::{Endpoint, EndpointOptions}, tokio::io::AsyncReadExt};
@@ -40,6 +40,7 @@ mod connection;
 pub mod demo;
 mod driver;
 mod endpoint;
+pub mod plot;
 pub mod protocol;
 mod receiver;
 pub mod relay;
@@ -47,6 +48,7 @@ mod sender;
 mod socket;
 mod state;
 mod storage;
+mod words;
 
 pub use clock::Clock;
 pub use connection::Connection;

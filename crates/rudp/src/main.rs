@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use cli::{EXIT_CODES, demo, recv, relay, send};
+use cli::{EXIT_CODES, demo, plot, recv, relay, send};
 
 /// Sends files over UDP, through loss, reordering and servers that die
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ enum Command {
     /// See a file cross a hostile network, in about 40 seconds
     #[command(after_help = EXIT_CODES)]
     Demo(demo::Args),
+    /// Draw what a trace tells: round trips, windows, rates, losses
+    Plot(plot::Args),
 }
 
 #[tokio::main]
@@ -45,5 +47,6 @@ async fn main() -> ExitCode {
         Command::Send(args) => args.run().await.into(),
         Command::Relay(args) => args.run().await.into(),
         Command::Demo(args) => args.run().await.into(),
+        Command::Plot(args) => args.run().into(),
     }
 }

@@ -1,14 +1,25 @@
 //! The whole demo on real sockets and in real time, with the smallest file: about 35 s, most of
 //! which is waiting that the rules prescribe.
 
-use std::{fs, future::pending, time::Duration};
+use std::{
+    fs,
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
-use rudp::demo::{self, DemoError, Line, Network, Options, Record, SCRIPT};
+use rudp::{
+    Sending,
+    demo::{self, DemoError, Line, Network, Options, Record, SCRIPT},
+};
 use tokio::{sync::oneshot, time::timeout};
 
 /// Titles of figures, classes of marks, and how often each is there at least.
-const SERIES: [(&str, usize); 12] = [
-    ("<svg ", 4),
+const SERIES: [(&str, usize); 18] = [
+    ("<svg ", 6),
     ("class=\"rtt\"", 4),
     ("class=\"srtt\"", 2),
     ("class=\"rto\"", 2),
@@ -20,13 +31,25 @@ const SERIES: [(&str, usize); 12] = [
     ("class=\"connected\"", 2 + 1),
     ("class=\"allowed\"", 4),
     ("class=\"disk\"", 1),
+    ("class=\"window\"", 2),
+    ("class=\"flight\"", 2),
+    ("class=\"pacing\"", 2),
+    ("class=\"delivery\"", 2),
+    ("class=\"probe\"", 1),
+    ("path probes", 1),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_demo_tells_its_whole_story() {
+    let heard = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&heard);
     let options = Options {
         made_length: Network::SMALLEST_FILE,
         seed: 7,
+        observe: Some(Arc::new(move |event| {
+            let connected = matches!(event.what, Sending::Connected { .. });
+            counter.fetch_add(connected.into(), Relaxed);
+        })),
         ..Options::default()
     };
     let mut lines = Vec::new();
@@ -40,7 +63,7 @@ async fn the_demo_tells_its_whole_story() {
     let (sent, received) = record.hashes.expect("compared");
     assert_eq!(sent, received);
     let report = record.report.as_ref().expect("delivered");
-    assert_eq!(report.connections, 2);
+    assert_eq!((report.connections, heard.load(Relaxed)), (2, 2));
     assert_eq!(
         record.attempts.iter().filter(|it| !it.connected()).count(),
         4
@@ -50,6 +73,13 @@ async fn the_demo_tells_its_whole_story() {
     let dark = record.dark.as_ref().expect("it was dark");
     let in_the_dark = record.expiries.iter().filter(|it| dark.contains(&it.at));
     assert!(in_the_dark.count() >= 3, "the RTO doubles");
+
+    assert!(record.late.iter().any(|late| late.packets > 0), "overtaken");
+    let probes = record.path_probes.iter();
+    assert!(
+        probes.filter(|at| dark.contains(at)).count() >= 8,
+        "a probe each quarter of a second"
+    );
 
     let titles = lines
         .iter()
@@ -61,7 +91,9 @@ async fn the_demo_tells_its_whole_story() {
     );
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     for words in [
+        "came late",
         "EXPIRED",
+        "a probe asks",
         "undoes",
         "refused",
         "resumes at byte",

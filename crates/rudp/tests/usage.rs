@@ -101,3 +101,49 @@ fn giving_up_says_why_and_what_was_not_tried() {
     );
     assert!(error.ends_with(&format!("{file}: not tried\n")), "{error}");
 }
+
+#[test]
+fn plot_draws_a_trace_and_names_what_is_wrong_with_one() {
+    const HEADER: &str = r#"{"qlog_version":"0.3","qlog_format":"JSON-SEQ","title":"quiet"}"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).expect("written");
+    let (quiet, bad, itself) = (path("quiet"), path("bad"), path("itself.svg"));
+    write("quiet", HEADER);
+    write("itself.svg", HEADER);
+    write("bad", &format!("{HEADER}\n{{}}\n"));
+    for (args, said) in [
+        (
+            vec!["plot", "/nowhere/trace"],
+            "/nowhere/trace: No such file",
+        ),
+        (vec!["plot", &bad], "bad: line 2: an event without a time"),
+        (
+            vec!["plot", &quiet, "--out", "plots.png"],
+            "neither in .html nor in .svg",
+        ),
+        (
+            vec!["plot", &itself, "--out", &itself],
+            "would overwrite the trace",
+        ),
+        (
+            vec!["plot", &quiet, "--out", "/nowhere/plots.svg"],
+            "/nowhere/plots.svg: No such file",
+        ),
+    ] {
+        let (exit, error) = output(&args);
+        assert_eq!(exit, Some(1), "{args:?}: {error}");
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+    let drawn = rudp(&["plot", &quiet]).output().expect("it starts");
+    let said = String::from_utf8(drawn.stdout).expect("UTF-8");
+    assert!(
+        drawn.status.success() && said.contains("Nothing happened"),
+        "{said}"
+    );
+    let page = std::fs::read_to_string(path("quiet.html")).expect("a page");
+    assert!(
+        page.contains("<h1>quiet</h1>") && page.contains("Nothing happened"),
+        "{page}"
+    );
+}

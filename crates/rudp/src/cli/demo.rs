@@ -3,12 +3,17 @@
 use std::{
     fs::{self, File},
     path::PathBuf,
+    sync::Arc,
 };
 
-use rudp::demo::{self, DemoError, Finding, Line, Options, Record};
+use rto::qlog::VantagePoint;
+use rudp::{
+    Observer, SendEvent,
+    demo::{self, DemoError, Finding, Line, Options, Record},
+};
 use serde_json::{Value, json};
 
-use super::{Exit, attempt, interrupted, print, print_error, totals, us};
+use super::{Exit, attempt, interrupted, print, print_error, totals, trace::TraceFile, us};
 
 /// What `rudp demo` takes.
 #[derive(clap::Args, Clone, Debug)]
@@ -22,6 +27,9 @@ pub(crate) struct Args {
     /// Seed of the file made and of all chance in the network
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Write what the sender's connections did as lines of JSON (qlog), for `rudp plot`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print a line of JSON for each event, and one with all numbers at the end
     #[arg(long)]
     json: bool,
@@ -30,12 +38,28 @@ pub(crate) struct Args {
 impl Args {
     /// Performs the demo, prints it and writes the page.
     pub(crate) async fn run(self) -> Exit {
+        let json = self.json;
+        let path = self.trace.as_deref();
+        let trace = match TraceFile::open(
+            path,
+            "rudp demo",
+            VantagePoint::Client,
+            self.file.as_slice(),
+        ) {
+            Ok(trace) => trace.map(Arc::new),
+            Err(error) => {
+                print_error(json, format_args!("{error:#}"));
+                return Exit::Error;
+            }
+        };
         let options = Options {
             file: self.file,
             seed: self.seed,
+            observe: trace.clone().map(|trace| -> Observer<SendEvent> {
+                Arc::new(move |event| trace.sender("demo", &event))
+            }),
             ..Options::default()
         };
-        let json = self.json;
         let new = !self.html.exists();
         // An error now is better than one after the play.
         let opened = File::options().create(true).append(true).open(&self.html);
@@ -73,6 +97,10 @@ impl Args {
         }
         if let Err(error) = fs::write(&self.html, demo::html(&record)) {
             print_error(json, format_args!("{}: {error}", self.html.display()));
+            return Exit::Error;
+        }
+        if let Some(Err(error)) = trace.map(|trace| trace.finish()) {
+            print_error(json, format_args!("{error:#}"));
             return Exit::Error;
         }
         if !json {

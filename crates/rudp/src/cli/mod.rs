@@ -1,6 +1,7 @@
 //! The commands of the program.
 
 pub(crate) mod demo;
+pub(crate) mod plot;
 pub(crate) mod recv;
 pub(crate) mod relay;
 pub(crate) mod send;

@@ -44,7 +44,12 @@ impl Args {
     async fn receive(self) -> anyhow::Result<()> {
         survive_file_size_limit()?;
         let folder = Folder::open(self.folder)?;
-        let trace = TraceFile::open(self.trace.as_deref(), "rudp recv", VantagePoint::Server)?;
+        let trace = TraceFile::open(
+            self.trace.as_deref(),
+            "rudp recv",
+            VantagePoint::Server,
+            &[],
+        )?;
         let trace = trace.map(Arc::new);
         let log = Log {
             json: self.json,

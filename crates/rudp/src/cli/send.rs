@@ -1,7 +1,6 @@
 //! `rudp send`.
 
 use std::{
-    fs::canonicalize,
     io::{IsTerminal, Write, stderr},
     net::SocketAddr,
     num::NonZeroU32,
@@ -11,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::bail;
 use grpc_backoff::{Error, Limit, Outcome, State};
 use indicatif::{ProgressBar, ProgressStyle};
 use netsim::units;
@@ -57,7 +55,17 @@ impl Args {
     /// Sends the files. A refused file does not keep the others from being
     /// sent; the first failure decides how the program ends.
     pub(crate) async fn run(self) -> Exit {
-        let prepared = async { Ok((resolve(&self.server).await?, self.open_trace()?)) };
+        let prepared = async {
+            Ok((
+                resolve(&self.server).await?,
+                TraceFile::open(
+                    self.trace.as_deref(),
+                    "rudp send",
+                    VantagePoint::Client,
+                    &self.files,
+                )?,
+            ))
+        };
         let (server, trace) = match prepared.await {
             Ok((server, trace)) => (server, trace.map(Arc::new)),
             Err(error) => return Exit::of(self.json, Err(error)),
@@ -68,21 +76,6 @@ impl Args {
             worst = traced;
         }
         worst
-    }
-
-    /// Opens the file for the trace, unless that would destroy what is to be sent.
-    fn open_trace(&self) -> anyhow::Result<Option<TraceFile>> {
-        let trace = self.trace.as_deref();
-        if let Some(Ok(path)) = trace.map(canonicalize) {
-            let same = |file: &&PathBuf| canonicalize(file).is_ok_and(|file| file == path);
-            if let Some(file) = self.files.iter().find(same) {
-                bail!(
-                    "{}: is to be sent, and --trace would overwrite it",
-                    file.display()
-                );
-            }
-        }
-        TraceFile::open(trace, "rudp send", VantagePoint::Client)
     }
 
     async fn send_all(&self, server: SocketAddr, trace: Option<&Arc<TraceFile>>) -> Exit {

@@ -13,6 +13,7 @@
 //! | `rudp:retransmit` | `rto` that ran out, when the data was `last_sent` |
 //! | `rudp:fast_retransmit` | `packets` taken for lost, since later ones arrived |
 //! | `rudp:spurious_loss` | `packets` of these that arrived after all; `undone`: congestion control took its answer back |
+//! | `rudp:tail_probe` | none: the oldest packet is overdue, and goes again before the RTO |
 //! | `rudp:path_probe` | none: a silent path is asked |
 //! | `rudp:handshake` | `step` |
 //! | `rudp:missed` | how many `traces` are missing before this line |
@@ -20,14 +21,14 @@
 
 use std::{
     fmt,
-    fs::File,
+    fs::{File, canonicalize},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use rto::qlog::{Header, Line, Millis, Text, VantagePoint};
 
 use rudp::{
@@ -50,15 +51,25 @@ struct State {
 }
 
 impl TraceFile {
-    /// Opens the file that the user named, if any, and empties it.
+    /// Opens the file that the user named, if any, and empties it, unless it is one of those to be sent.
     pub(super) fn open(
         path: Option<&Path>,
         title: &str,
         vantage_point: VantagePoint,
+        to_send: &[PathBuf],
     ) -> anyhow::Result<Option<Self>> {
         let Some(path) = path else {
             return Ok(None);
         };
+        if let Ok(path) = canonicalize(path) {
+            let same = |file: &&PathBuf| canonicalize(file).is_ok_and(|file| file == path);
+            if let Some(file) = to_send.iter().find(same) {
+                bail!(
+                    "{}: is to be sent, and --trace would overwrite it",
+                    file.display()
+                );
+            }
+        }
         let file =
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let state = State {

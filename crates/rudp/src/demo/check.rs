@@ -5,9 +5,10 @@ use std::{ops::RangeInclusive, time::Duration};
 use grpc_backoff::{Config, Outcome};
 
 use super::{
-    Ended, Record, SCRIPT,
-    words::{bytes, span},
+    Act, Ended, Record, SCRIPT,
+    scenes::{Opening, Weather},
 };
+use crate::words::{bytes, count, span, thousands};
 
 /// Something that the script promises, and whether it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +37,10 @@ pub(super) fn window(failed_before: u32) -> Option<RangeInclusive<Duration>> {
 #[must_use]
 pub fn findings(record: &Record) -> Vec<Finding> {
     let mut findings = vec![hashes(record), scenes(record)];
+    findings.push(late(record));
     findings.push(expiries(record));
     findings.push(collapse(record));
+    findings.push(found(record));
     findings.extend(refusals(record));
     findings.push(resumption(record));
     findings
@@ -88,6 +91,26 @@ fn scenes(record: &Record) -> Finding {
             format!("the file was there before the scene \"{}\"", scene.title),
         ),
     }
+}
+
+/// What was overtaken counts as lost for a moment only, and costs no expiry.
+fn late(record: &Record) -> Finding {
+    let disorder = |act: &&Act| matches!(act.scene.opening, Opening::Weather(Weather::Disorder));
+    let expiries = record
+        .acts
+        .iter()
+        .find(disorder)
+        .map_or(0, |act| act.expiries);
+    let packets: u64 = record.late.iter().map(|late| late.packets).sum();
+    let undone = record.late.iter().filter(|late| late.undone).count() as u64;
+    soft(
+        undone > 0 && expiries == 0,
+        format!(
+            "packets that come late are seen as such, and what was done about them is undone: {} late, {}",
+            thousands(packets),
+            count(undone, "reduction undone", "reductions undone")
+        ),
+    )
 }
 
 /// Three expiries in the dark, 1, 3 and 7 s after the last send, give or take a round trip, since
@@ -141,6 +164,25 @@ fn collapse(record: &Record) -> Finding {
         ),
         None => hard(false, "no fresh sample undid the back-off".to_owned()),
     }
+}
+
+/// A probe finds the path within a pause of 250 ms and a round trip, long before the next expiry.
+fn found(record: &Record) -> Finding {
+    const DUE: Duration = Duration::from_millis(250 + 100);
+    let light = record.dark.as_ref().map(|dark| dark.end);
+    let collapses = record.acts.iter().filter_map(|act| act.collapse);
+    let found = light.and_then(|light| {
+        let after = collapses.map(|(at, _)| at.saturating_sub(light));
+        after.filter(|after| !after.is_zero()).min()
+    });
+    soft(
+        found.is_some_and(|after| after <= DUE + LATE),
+        format!(
+            "a probe finds the path soon after the dark: {}, after {}",
+            found.map_or_else(|| "never".to_owned(), span),
+            count(record.path_probes.len() as u64, "probe", "probes")
+        ),
+    )
 }
 
 /// Four refusals, seen as such, each in its window.

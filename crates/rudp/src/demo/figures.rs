@@ -2,9 +2,15 @@
 
 use std::{fmt::Write, time::Duration};
 
-use super::{
-    Ended, Expiry, Record,
-    plot::Plot,
+use super::{Ended, Expiry, Record};
+use crate::{
+    plot::{
+        congestion::{
+            Congestion, RATE_LEGEND, WINDOW_LEGEND, rate_axes, rate_plot, window_axes, window_plot,
+        },
+        page::Figure,
+        svg::Plot,
+    },
     words::{count, seconds, span, trimmed},
 };
 
@@ -51,14 +57,14 @@ pub(super) fn timer(record: &Record) -> String {
         let at = x(ended.attempt.started_at);
         plot.mark((at, lowest / 2.0), class, &title);
     }
-    section(
-        "The timer",
-        "Each dot is a round trip that was measured, at most one for each millisecond. SRTT \
+    Figure {
+        title: "The timer".to_owned(),
+        text: "Each dot is a round trip that was measured, at most one for each millisecond. SRTT \
          follows them; the RTO is what the sender is ready to wait, never less than 1 s. Round \
          trips grow as packets queue at the bottleneck. A red disc is an expiry: nothing came for a \
          whole RTO, so the RTO doubles. The first fresh sample takes it back. The discs at the \
          bottom are attempts to connect.",
-        &[
+        legend: &[
             ("--rtt", "disc", "round trip"),
             ("--srtt", "", "SRTT"),
             ("--rto", "", "RTO"),
@@ -66,8 +72,54 @@ pub(super) fn timer(record: &Record) -> String {
             ("--good", "disc", "attempt accepted (bottom)"),
             ("--fast", "", "fast retransmit"),
         ],
-        &plot.finish("Round trips, SRTT, RTO, expiries and connection attempts over time"),
-    )
+        svg: plot.finish("Round trips, SRTT, RTO, expiries and connection attempts over time"),
+    }
+    .html()
+}
+
+/// The window and the rates, a line for each connection.
+pub(super) fn congestion(record: &Record) -> String {
+    let lives: Vec<_> = lives(record)
+        .into_iter()
+        .map(|life| congestion_of(record, life))
+        .collect();
+    let over_time = (0.0, x(record.end));
+    let mut window = window_plot(over_time, &lives);
+    scene_bands(&mut window, record, false);
+    window_axes(&mut window);
+    let mut rates = rate_plot(over_time, &lives);
+    scene_bands(&mut rates, record, false);
+    rate_axes(&mut rates);
+    for life in &lives {
+        life.draw_window(&mut window);
+        life.draw_rates(&mut rates);
+    }
+    let window = Figure {
+        title: "The window".to_owned(),
+        text: "What may be in flight, and what is. The model of the path allows twice what fills it, and looks \
+               for more every few seconds; a random loss is no reason to send less. An expiry leaves a window \
+               of one packet, from which it doubles.",
+        legend: WINDOW_LEGEND,
+        svg: window.finish("Congestion window and bytes in flight over time"),
+    };
+    let rates = Figure {
+        title: "The rates".to_owned(),
+        text: "How fast packets may leave, and how fast the path delivered them. The start paces 2.8 times what \
+               was delivered, to find the bottleneck; a probe 1.25 times.",
+        legend: RATE_LEGEND,
+        svg: rates.finish("Pacing rate and delivery rate over time"),
+    };
+    window.html() + &rates.html()
+}
+
+fn congestion_of(record: &Record, (from, to): (Duration, Duration)) -> Congestion {
+    let mut congestion = Congestion::default();
+    let within = |at: Duration| from <= at && at < to;
+    for (at, metrics) in record.congestion.iter().filter(|(at, _)| within(*at)) {
+        congestion.push(x(*at), metrics);
+    }
+    congestion.end(x(to));
+    congestion
 }
 
 /// SRTT and RTO, a line for each connection.
@@ -105,31 +157,14 @@ pub(super) fn progress(record: &Record) -> String {
         points.push((x(record.end), last));
     }
     plot.line(&points, "disk", true, "bytes on the receiver's disk");
-    section(
-        "The file",
-        "What is on the receiver's disk survives its death: the second connection goes on from the \
+    Figure {
+        title: "The file".to_owned(),
+        text: "What is on the receiver's disk survives its death: the second connection goes on from the \
          last byte there.",
-        &[("--good", "", "bytes on the receiver's disk")],
-        &plot.finish("Bytes on disk over time"),
-    )
-}
-
-pub(super) fn section(title: &str, text: &str, legend: &[(&str, &str, &str)], svg: &str) -> String {
-    let mut keys = String::new();
-    for (colour, shape, words) in legend {
-        let paint = if shape.is_empty() {
-            "border-color"
-        } else {
-            "background"
-        };
-        _ = write!(
-            keys,
-            "<span><i class=\"{shape}\" style=\"{paint}:var({colour})\"></i>{words}</span>"
-        );
+        legend: &[("--good", "", "bytes on the receiver's disk")],
+        svg: plot.finish("Bytes on disk over time"),
     }
-    format!(
-        "<h2>{title}</h2>\n<p>{text}</p>\n<figure>\n<div class=\"legend\">{keys}</div>\n{svg}\n</figure>\n"
-    )
+    .html()
 }
 
 /// A band for each scene. Words only where there is room for them: `titles` asks for more than the

@@ -8,35 +8,35 @@
 
 mod check;
 mod figures;
+mod moments;
 mod outages;
 mod page;
-mod plot;
 mod record;
 mod scenes;
 mod stage;
 mod table;
 mod timeline;
-mod words;
 
 use std::{fmt, io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use tokio::{sync::mpsc, time::timeout};
 
 pub use check::{Finding, findings};
+pub use moments::{Ended, Expiry, Late, Resumed, RttSample};
 pub use page::html;
-pub use record::{Act, Ended, Expiry, Record, Resumed, RttSample};
+pub use record::{Act, Record};
 pub use scenes::{Network, SCRIPT, Scene};
 pub use table::{Table, attempts, summary};
 pub use timeline::Line;
 
-use crate::{Clock, FolderError, Report, SendError};
+use crate::{Clock, FolderError, Observer, Report, SendError, SendEvent, words};
 use record::News;
 use scenes::Opening;
-use stage::{Files, STALL, Stage};
+use stage::{Files, STALL, Stage, Tell};
 use timeline::Timeline;
 
 /// What to perform.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// The file to send; default: one of `made_length` bytes that `seed` decides.
     pub file: Option<PathBuf>,
@@ -44,6 +44,18 @@ pub struct Options {
     pub made_length: u64,
     /// The seed of the file made and of all chance in the network; default 1.
     pub seed: u64,
+    /// Hears everything that the sender tells; default: nobody.
+    pub observe: Option<Observer<SendEvent>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("file", &self.file)
+            .field("made_length", &self.made_length)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
@@ -52,6 +64,7 @@ impl Default for Options {
             file: None,
             made_length: 16 << 20,
             seed: 1,
+            observe: None,
         }
     }
 }
@@ -121,7 +134,11 @@ pub async fn perform(
         let record = Record::new(files.name.clone(), files.length, options.seed, network);
         let clock = Clock::start();
         let (sender, news) = mpsc::unbounded_channel();
-        let stage = Stage::open(&files, network, options.seed, clock, sender)?;
+        let told = Tell {
+            news: sender,
+            observe: options.observe,
+        };
+        let stage = Stage::open(&files, network, options.seed, clock, told)?;
         let mut director = Director {
             clock,
             stage,

@@ -7,9 +7,11 @@ use grpc_backoff::Outcome;
 use super::{
     Ended, Record,
     check::window,
-    figures::{attempted, expired, section, x},
-    plot::Plot,
-    words::{seconds, span},
+    figures::{attempted, expired, x},
+};
+use crate::{
+    plot::{page::Figure, svg::Plot},
+    words::{count, seconds, span},
 };
 
 /// The dark, from the last send on.
@@ -31,9 +33,11 @@ pub(super) fn dark(record: &Record) -> String {
     let origin = first.last_sent_at;
     let since = |at: Duration| x(at) - x(origin);
     let end = collapse.unwrap_or(record.end).max(dark.end);
+    let probes = record.path_probes.iter().copied();
+    let probes: Vec<_> = probes.filter(|at| (first.at..=end).contains(at)).collect();
     let mut plot = Plot::lanes(
         (since(dark.start).min(0.0), since(end) + 0.6),
-        expiries.len() + 1,
+        expiries.len() + 2,
     );
     let dark_for = span(dark.end - dark.start);
     plot.band(
@@ -45,16 +49,21 @@ pub(super) fn dark(record: &Record) -> String {
     plot.x_axis("seconds after the last send");
     for (row, expiry) in expiries.iter().enumerate() {
         let from = since(expiry.at.saturating_sub(expiry.rto));
-        let bar = Some((from, since(expiry.at)));
+        let bar = (from, since(expiry.at));
         let title = format!("the timer runs for an RTO of {}", span(expiry.rto));
-        plot.lane(row, &format!("expiry {}", row + 1), bar, "running", &title);
+        plot.lane(row, &format!("expiry {}", row + 1));
+        plot.bar(row, bar, "running", "", &title);
         let words = format!("RTO {}", span(expiry.rto));
         let place = (since(expiry.at), row as f64 + 0.5);
         plot.mark(place, "expired", &expired(expiry));
         plot.note(place, &words);
     }
     let row = expiries.len();
-    plot.lane(row, "fresh sample", None, "running", "");
+    plot.lane(row, "path probes");
+    let title = count(probes.len() as u64, "path probe", "path probes");
+    plot.strokes(row, probes.into_iter().map(since), "probe", &title);
+    let row = row + 1;
+    plot.lane(row, "fresh sample");
     if let Some(at) = collapse {
         let sample = record.samples.iter().find(|sample| sample.at == at);
         let words = sample.map_or(String::new(), |it| format!("RTO {}", span(it.rto)));
@@ -66,22 +75,24 @@ pub(super) fn dark(record: &Record) -> String {
         plot.mark(place, "sample", &title);
         plot.note(place, &words);
     }
-    section(
-        "In the dark",
-        "The timer runs once for each RTO, twice as long each time. What it sends at 1, 3 \
+    Figure {
+        title: "In the dark".to_owned(),
+        text: "The timer runs once for each RTO, twice as long each time. What it sends at 1, 3 \
          and 7 s is lost as well; a small probe gets through soon after the dark, and the answer \
          ends the back-off.",
-        &[
+        legend: &[
             ("--rto", "block", "the timer runs"),
             (
                 "--bad",
                 "disc",
                 "it expires, and the oldest packet is sent again",
             ),
+            ("--good", "", "a probe asks for the path"),
             ("--good", "disc", "an answer"),
         ],
-        &plot.finish("Expiries during the blackout, in seconds after the last send"),
-    )
+        svg: plot.finish("Expiries during the blackout, in seconds after the last send"),
+    }
+    .html()
 }
 
 /// The attempts while the server was down.
@@ -111,7 +122,10 @@ pub(super) fn knocking(record: &Record) -> String {
         let started = since(attempt.started_at);
         let window = allowed(ended).map(|(from, to)| (since(from), since(to)));
         let name = format!("#{}", attempt.number);
-        plot.lane(row, &name, window, "allowed", "when it may start");
+        plot.lane(row, &name);
+        if let Some(window) = window {
+            plot.bar(row, window, "allowed", "", "when it may start");
+        }
         let (class, title) = attempted(ended);
         let lane = row as f64 + 0.5;
         plot.mark((started, lane), class, &title);
@@ -126,13 +140,13 @@ pub(super) fn knocking(record: &Record) -> String {
         let right = window.map_or(started, |(_, to)| to.max(started));
         plot.note((right, lane), &words);
     }
-    section(
-        "Knocking at a closed door",
-        "The sender sees that nobody listens and tries again: about 1, 1.6, 2.56 and 4.1 s after \
+    Figure {
+        title: "Knocking at a closed door".to_owned(),
+        text: "The sender sees that nobody listens and tries again: about 1, 1.6, 2.56 and 4.1 s after \
          the start of the attempt before, each drawn within 20 % of that, so that many clients of \
          one dead server do not come back all at once. The server was back after the fourth \
          refusal; the next attempt still waited for its time.",
-        &[
+        legend: &[
             ("--srtt", "block", "when the attempt may start"),
             ("--bad", "disc", "refused"),
             (
@@ -141,8 +155,9 @@ pub(super) fn knocking(record: &Record) -> String {
                 "accepted: SETTINGS arrived, the series is reset",
             ),
         ],
-        &plot.finish("Connection attempts while the server was down"),
-    )
+        svg: plot.finish("Connection attempts while the server was down"),
+    }
+    .html()
 }
 
 /// When an attempt might start: within a window after the start of the one before.

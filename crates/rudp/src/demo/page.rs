@@ -6,39 +6,36 @@ use super::{
     Record,
     check::findings,
     figures, outages,
-    plot::escaped,
     table::{Table, attempts, summary},
+};
+use crate::{
+    plot::{page::page, svg::escaped},
     words::{bytes, rate, span, thousands},
 };
 
 /// Writes the page.
 #[must_use]
 pub fn html(record: &Record) -> String {
-    let style = include_str!("style.css");
     let sections = [
         lead(record),
         figures::timer(record),
+        figures::congestion(record),
         outages::dark(record),
         outages::knocking(record),
         figures::progress(record),
         promises(record),
         numbers(record),
     ];
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>rudp demo</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n{}\
-         <footer>Made by <code>rudp demo</code>. Point at a mark to see its numbers.</footer>\n\
-         </main>\n</body>\n</html>\n",
-        sections.concat()
-    )
+    let footer =
+        "<footer>Made by <code>rudp demo</code>. Point at a mark to see its numbers.</footer>\n";
+    page("rudp demo", &(sections.concat() + footer))
 }
 
 fn lead(record: &Record) -> String {
     let network = &record.network;
     let mut text = format!(
         "<h1>A file crosses a hostile network</h1>\n<p class=\"lead\">{} ({}) went from a sender \
-         through a relay to a receiver, over real UDP sockets: {} each way at {}, with loss, \
+         through a relay to a receiver, over real UDP sockets: {} each way at {}, with disorder, loss, \
          darkness and a server that died. Two rules brought it there: RFC 6298 says when to send a \
          packet again, gRPC connection backoff says when to connect again. Seed {}.</p>\n\
          <div class=\"cards\">\n",

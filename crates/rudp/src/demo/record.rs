@@ -3,12 +3,14 @@
 use std::{ops::Range, time::Duration};
 
 use blake3::Hash;
-use grpc_backoff::Outcome;
 
-use super::scenes::{Ends, Network, Scene};
+use super::{
+    moments::{Ended, Expiry, Late, Resumed, RttSample},
+    scenes::{Ends, Network, Scene},
+};
 use crate::{
-    Attempt, CloseReason, ReceiveEvent, Receiving, Report, SendEvent, Sending, Step, Trace,
-    relay::RelayCounters,
+    Attempt, CloseReason, CongestionMetrics, ReceiveEvent, Receiving, Report, SendEvent, Sending,
+    Step, Trace, relay::RelayCounters,
 };
 
 /// Something that one of the actors reports.
@@ -39,6 +41,12 @@ pub struct Record {
     pub expiries: Vec<Expiry>,
     /// Times of fast retransmits.
     pub fast_retransmits: Vec<Duration>,
+    /// Times of path probes.
+    pub path_probes: Vec<Duration>,
+    /// Late acknowledgements of packets that had been taken for lost.
+    pub late: Vec<Late>,
+    /// How congestion control stood, each time it was told.
+    pub congestion: Vec<(Duration, CongestionMetrics)>,
     /// Attempts to connect.
     pub attempts: Vec<Ended>,
     /// When and why the sender lost its connection.
@@ -80,70 +88,16 @@ pub struct Act {
     pub fast_retransmits: u64,
     /// Expiries of the timer.
     pub expiries: u64,
+    /// Packets that were taken for lost and came late.
+    pub late: u64,
+    /// Data repeated since its answer took longer than usual.
+    pub tail_probes: u64,
+    /// Probes of a silent path.
+    pub path_probes: u64,
     /// Attempts to connect that failed.
     pub failures: u64,
     /// The first sample that undid back-offs, and the rounds before it.
     pub collapse: Option<(Duration, u64)>,
-}
-
-/// A round trip, and what the estimator made of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RttSample {
-    /// When.
-    pub at: Duration,
-    /// The round trip.
-    pub rtt: Duration,
-    /// The smoothed round trip after it.
-    pub srtt: Duration,
-    /// The RTO after it.
-    pub rto: Duration,
-}
-
-/// An expiry of the retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expiry {
-    /// When.
-    pub at: Duration,
-    /// The RTO that ran out.
-    pub rto: Duration,
-    /// The RTO from then on.
-    pub next_rto: Duration,
-    /// How many expiries in a row this makes.
-    pub in_a_row: u32,
-    /// When the data concerned was last sent before the first of them.
-    pub last_sent_at: Duration,
-}
-
-/// An attempt that ended.
-#[derive(Clone, Debug)]
-pub struct Ended {
-    /// When.
-    pub at: Duration,
-    /// Which, and how.
-    pub attempt: Attempt,
-    /// How many had failed in a row before it.
-    pub failed_before: u32,
-}
-
-/// Where the data went on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resumed {
-    /// When.
-    pub at: Duration,
-    /// The bytes that the receiver found on its disk.
-    pub on_disk: u64,
-    /// Where the data goes on.
-    pub offset: u64,
-    /// The bytes that had been reported as on disk before.
-    pub seen_before: u64,
-}
-
-impl Ended {
-    /// Whether the server accepted.
-    #[must_use]
-    pub fn connected(&self) -> bool {
-        self.attempt.outcome == Outcome::Connected
-    }
 }
 
 const ONE_POINT: Duration = Duration::from_millis(1);
@@ -159,6 +113,9 @@ impl Record {
             samples: Vec::new(),
             expiries: Vec::new(),
             fast_retransmits: Vec::new(),
+            path_probes: Vec::new(),
+            late: Vec::new(),
+            congestion: Vec::new(),
             attempts: Vec::new(),
             lost: Vec::new(),
             on_disk: Vec::new(),
@@ -183,6 +140,9 @@ impl Record {
             next_round: Duration::ZERO,
             fast_retransmits: 0,
             expiries: 0,
+            late: 0,
+            tail_probes: 0,
+            path_probes: 0,
             failures: 0,
             collapse: None,
         });
@@ -307,6 +267,20 @@ impl Record {
                 act.fast_retransmits += 1;
                 self.fast_retransmits.push(at);
             }
+            Step::TailProbe => act.tail_probes += 1,
+            Step::PathProbe => {
+                act.path_probes += 1;
+                self.path_probes.push(at);
+            }
+            Step::SpuriousLoss { packets, undone } => {
+                act.late += packets;
+                self.late.push(Late {
+                    at,
+                    packets,
+                    undone,
+                });
+            }
+            Step::Congestion(metrics) => self.congestion.push((at, metrics)),
             _ => {}
         }
     }

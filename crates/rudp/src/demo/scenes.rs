@@ -32,6 +32,8 @@ pub(super) enum Opening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weather {
     Fair,
+    /// Nothing is lost, and packets overtake each other.
+    Disorder,
     Foul,
 }
 
@@ -51,13 +53,24 @@ pub(super) enum Ends {
 }
 
 /// The play.
-pub static SCRIPT: [Scene; 5] = [
+pub static SCRIPT: [Scene; 6] = [
     Scene {
         title: "a clean start",
         about: "The sender learns the round trip from the first answer and widens its window until \
                 the bottleneck's queue is full. The RTO stays on its floor of 1 s.",
         opening: Opening::Weather(Weather::Fair),
-        ends: Ends::OnDisk { percent: 30 },
+        ends: Ends::OnDisk { percent: 25 },
+    },
+    Scene {
+        title: "packets overtake each other",
+        about: "Nothing is lost, but each packet takes 20 to 50 ms. At first every packet that three \
+                others overtake is taken for lost. Then it arrives, which undoes what was done about \
+                it, and from there on the sender waits as long as packets were late.",
+        opening: Opening::Weather(Weather::Disorder),
+        ends: Ends::Fresh {
+            rounds: 40,
+            fast_retransmits: 1,
+        },
     },
     Scene {
         title: "5 % loss",
@@ -134,12 +147,18 @@ impl Network {
     /// One direction of it.
     pub(super) fn link(&self, weather: Weather) -> LinkConfig {
         let percent = |percent| match weather {
-            Weather::Fair => Probability::NEVER,
+            Weather::Fair | Weather::Disorder => Probability::NEVER,
             Weather::Foul => Probability::from_percent(percent).unwrap_or(Probability::NEVER),
         };
+        // Disorder makes no round trip shorter: a shorter one would mean a smaller pipe.
+        let (detour, jitter) = match weather {
+            Weather::Disorder => (15, 15),
+            Weather::Fair | Weather::Foul => (0, 2),
+        };
         LinkConfig {
-            delay: self.delay,
-            jitter: Duration::from_millis(2),
+            delay: self.delay + Duration::from_millis(detour),
+            jitter: Duration::from_millis(jitter),
+            keep_order: weather != Weather::Disorder,
             loss: percent(5),
             reorder: percent(2),
             rate: Some(self.rate),

@@ -17,7 +17,8 @@ use super::{
     scenes::{Network, Opening, Weather},
 };
 use crate::{
-    Clock, EndpointOptions, Folder, Receiver, Report, SendError, SendOptions,
+    Clock, EndpointOptions, Folder, Observer, ReceiveEvent, Receiver, Report, SendError, SendEvent,
+    SendOptions,
     blocking::blocking,
     relay::{Relay, RelayConfig, RelayControl},
     send,
@@ -114,8 +115,28 @@ fn make_file(path: &Path, length: u64, seed: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Who hears what the actors tell.
+#[derive(Clone)]
+pub(super) struct Tell {
+    /// Without a listener the demo is over, and so are the actors.
+    pub(super) news: mpsc::UnboundedSender<News>,
+    pub(super) observe: Option<Observer<SendEvent>>,
+}
+
+impl Tell {
+    fn sender(&self, event: SendEvent) {
+        if let Some(observe) = &self.observe {
+            observe(event.clone());
+        }
+        _ = self.news.send(News::Sender(event));
+    }
+
+    fn receiver(&self, event: ReceiveEvent) {
+        _ = self.news.send(News::Receiver(event));
+    }
+}
+
 /// The actors, and what can be done to them.
-#[derive(Debug)]
 pub(super) struct Stage {
     clock: Clock,
     network: Network,
@@ -126,7 +147,7 @@ pub(super) struct Stage {
     pub(super) relay_at: SocketAddr,
     pub(super) relay_task: JoinHandle<io::Error>,
     pub(super) sender: JoinHandle<Result<Report, SendError>>,
-    tell: mpsc::UnboundedSender<News>,
+    tell: Tell,
 }
 
 impl Stage {
@@ -136,7 +157,7 @@ impl Stage {
         network: Network,
         seed: u64,
         clock: Clock,
-        tell: mpsc::UnboundedSender<News>,
+        tell: Tell,
     ) -> Result<Self, DemoError> {
         let receiver = start_receiver(&files.folder, ANY_PORT, clock, &tell)?;
         let server = receiver.local_addr();
@@ -161,9 +182,9 @@ impl Stage {
             ..SendOptions::default()
         };
         options.endpoint.config.trace = true;
-        let (source, news) = (files.source.clone(), tell.clone());
+        let (source, told) = (files.source.clone(), tell.clone());
         let sender = tokio::spawn(async move {
-            let observe = Arc::new(move |event| _ = news.send(News::Sender(event)));
+            let observe = Arc::new(move |event| told.sender(event));
             send(relay_at, &source, options, observe, std::future::pending()).await
         });
         Ok(Self {
@@ -245,12 +266,11 @@ fn start_receiver(
     folder: &Path,
     listen: SocketAddr,
     clock: Clock,
-    tell: &mpsc::UnboundedSender<News>,
+    tell: &Tell,
 ) -> Result<Receiver, DemoError> {
     let folder = Folder::open(folder).map_err(DemoError::Folder)?;
     let tell = tell.clone();
-    // Without a listener the demo is over, and so is this receiver.
-    let observe = Arc::new(move |event| _ = tell.send(News::Receiver(event)));
+    let observe = Arc::new(move |event| tell.receiver(event));
     Receiver::start(folder, listen, options(clock), observe)
         .map_err(|error| DemoError::Server(listen, error))
 }

@@ -4,11 +4,8 @@ use std::fmt;
 
 use grpc_backoff::Outcome;
 
-use super::{
-    Record,
-    check::window,
-    words::{bytes, count, rate, seconds, span, thousands},
-};
+use super::{Record, check::window};
+use crate::words::{bytes, count, rate, seconds, span, thousands};
 
 /// A table with a header and rows of as many cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +69,14 @@ pub fn summary(record: &Record) -> Table {
         }
         row("timeouts", thousands(totals.timeouts));
         row("fast retransmits", thousands(totals.fast_retransmits));
+        row("path probes", thousands(record.path_probes.len() as u64));
         row(
             "packets sent",
             format!(
-                "{}, of which {} declared lost",
+                "{}, of which {} were taken for lost, and {} of these came late",
                 thousands(totals.packets_sent),
-                thousands(totals.packets_lost)
+                thousands(totals.packets_lost),
+                thousands(record.late.iter().map(|late| late.packets).sum())
             ),
         );
         let per_byte = totals.bytes_sent as f64 / record.length.max(1) as f64;

@@ -4,11 +4,8 @@ use std::{fmt, net::SocketAddr, time::Duration};
 
 use grpc_backoff::Outcome;
 
-use super::{
-    News, Record, SCRIPT,
-    record::{Act, Ended},
-    words::{bytes, count, rate, span},
-};
+use super::{Act, Ended, News, Record, SCRIPT};
+use crate::words::{bytes, count, rate, span};
 use crate::{HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step, Trace};
 
 /// A line of the timeline; displayed, it is for people.
@@ -107,13 +104,16 @@ impl Timeline {
     pub(super) fn scene_ends(&self, record: &Record) -> Option<Line> {
         let act = record.acts.last()?;
         let text = format!(
-            "after {}: {} of {} on disk; in this scene {}, {}, {}",
+            "after {}: {} of {} on disk; in this scene {}, {}, {}{}{}{}",
             span(record.end.saturating_sub(act.from)),
             bytes(record.bytes_on_disk()),
             bytes(record.length),
             count(act.samples, "sample", "samples"),
             count(act.fast_retransmits, "fast retransmit", "fast retransmits"),
             count(act.expiries, "expiry", "expiries"),
+            also(act.late, "late packet", "late packets"),
+            also(act.tail_probes, "tail probe", "tail probes"),
+            also(act.path_probes, "path probe", "path probes"),
         );
         Some(event(record.end, "script", text))
     }
@@ -150,11 +150,27 @@ impl Timeline {
                 self.next_pulse = at + PULSE;
                 text
             }
+            Step::TailProbe if act.tail_probes <= REPEATS => {
+                let mut text =
+                    "tail probe: the oldest packet is overdue, and goes again before the RTO"
+                        .to_owned();
+                if act.tail_probes == REPEATS {
+                    text += "; more of these are only counted";
+                }
+                text
+            }
+            Step::PathProbe if act.path_probes <= REPEATS => {
+                let mut text = "a probe asks whether the path is back".to_owned();
+                if act.path_probes == REPEATS {
+                    text += "; more of these are only counted";
+                }
+                text
+            }
+            Step::SpuriousLoss { packets, undone } => self.late(packets, undone, record)?,
             // An expiry is told by what it repeats; packets and windows are for the page.
             Step::Timer(_)
             | Step::TailProbe
             | Step::PathProbe
-            | Step::SpuriousLoss { .. }
             | Step::CongestionPhase { .. }
             | Step::Congestion(_)
             | Step::Sent(_)
@@ -192,6 +208,23 @@ impl Timeline {
         };
         Some(event(at, "sender", text))
     }
+
+    /// Every undoing is told, and the first of the others.
+    fn late(&self, packets: u64, undone: bool, record: &Record) -> Option<String> {
+        let act = record.acts.last()?;
+        let so_far = record.late.iter().filter(|late| late.at >= act.from);
+        let nth = so_far.filter(|late| late.undone == undone).count() as u64;
+        let late = count(packets, "packet", "packets");
+        match undone {
+            _ if nth > REPEATS => None,
+            true => Some(format!(
+                "{late} taken for lost came late. Nothing is missing any more, so the window is what it was \
+                 before"
+            )),
+            false if nth == 1 => Some(format!("{late} taken for lost came late, after all")),
+            false => None,
+        }
+    }
 }
 
 /// The lines before the first scene.
@@ -208,6 +241,14 @@ pub(super) fn prologue(record: &Record, relay: SocketAddr, server: SocketAddr) -
     );
     let title = "rudp demo: a file crosses a hostile network".to_owned();
     vec![Line::Title { title, about }]
+}
+
+/// Goes on with a count, if there is anything to count.
+fn also(number: u64, one: &str, many: &str) -> String {
+    match number {
+        0 => String::new(),
+        _ => format!(", {}", count(number, one, many)),
+    }
 }
 
 fn event(at: Duration, actor: &'static str, text: impl Into<String>) -> Line {

@@ -65,6 +65,24 @@ fn check_groups(lines: &[Value]) {
     }
 }
 
+/// The plots of a trace show what is in it.
+fn check_plots(trace: &Path) {
+    let text = fs::read(trace).expect("a trace");
+    let traces = rudp::plot::read(&text[..]).expect("our own");
+    assert_eq!((traces.connections.len(), traces.cut), (1, false));
+    for plots in [rudp::plot::html(&traces), rudp::plot::svg(&traces)] {
+        for class in [
+            "rtt", "srtt", "rto", "expired", "window", "flight", "pacing", "delivery", "more",
+            "bad", "fast", "probe",
+        ] {
+            assert!(plots.contains(&format!("class=\"{class}\"")), "{class}");
+        }
+        for unwanted in ["NaN", "inf\"", "url(", "<script"] {
+            assert!(!plots.contains(unwanted), "{unwanted}");
+        }
+    }
+}
+
 /// Every phase follows the one before it, every packet has the next number, and the window is known.
 fn check_congestion(lines: &[Value]) {
     let (mut phase, mut next) = (None, 0);
@@ -160,6 +178,8 @@ async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
     let attempt = attempt.expect("one attempt");
     assert_eq!(attempt["group_id"], file.to_str().expect("UTF-8"));
     assert_eq!(attempt["data"]["outcome"], "connected");
+
+    check_plots(&sending);
 
     let received = lines(&receiving, "server");
     check_groups(&received);

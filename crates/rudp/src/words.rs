@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A span of time with three digits or so: `0.53 ms`, `43 ms`, `1.04 s`, `12.3 s`.
-pub(super) fn span(span: Duration) -> String {
+pub(crate) fn span(span: Duration) -> String {
     let ms = span.as_secs_f64() * 1e3;
     match ms {
         0.0 => "0 s".to_owned(),
@@ -15,12 +15,12 @@ pub(super) fn span(span: Duration) -> String {
 }
 
 /// A time or a span in seconds, to the millisecond: `0.043 s`, `12.345 s`.
-pub(super) fn seconds(span: Duration) -> String {
+pub(crate) fn seconds(span: Duration) -> String {
     format!("{} s", trimmed(span.as_secs_f64(), 3))
 }
 
 /// Bytes in binary units: `512 B`, `16 MiB`, `5.3 MiB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut amount = bytes as f64;
     let mut name = "B";
@@ -35,12 +35,12 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// Bits per second: `11.2 Mbit/s`.
-pub(super) fn rate(bits_per_second: u64) -> String {
+pub(crate) fn rate(bits_per_second: u64) -> String {
     format!("{} Mbit/s", trimmed(bits_per_second as f64 / 1e6, 1))
 }
 
 /// A count with its noun, and separators between thousands: `1 expiry`, `2,310 samples`.
-pub(super) fn count(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn count(count: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
         thousands(count),
@@ -49,7 +49,7 @@ pub(super) fn count(count: u64, one: &str, many: &str) -> String {
 }
 
 /// A number with separators between thousands.
-pub(super) fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -62,7 +62,7 @@ pub(super) fn thousands(number: u64) -> String {
 }
 
 /// A number with at most so many decimal places, and no zeros at their end.
-pub(super) fn trimmed(number: f64, places: usize) -> String {
+pub(crate) fn trimmed(number: f64, places: usize) -> String {
     let text = format!("{number:.places$}");
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()

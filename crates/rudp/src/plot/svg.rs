@@ -1,88 +1,24 @@
-//! Plots as SVG text: scales, axes and marks. What they mean is the page's affair.
+//! Plots as SVG text: axes and marks. What they mean is the affair of who draws.
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use super::words::trimmed;
+use super::scale::Scale;
+use crate::words::trimmed;
 
 /// The width of every plot, in the units of its view box.
-pub(super) const WIDTH: f64 = 1000.0;
-const LEFT: f64 = 72.0;
+pub(crate) const WIDTH: f64 = 1000.0;
+const LEFT: f64 = 84.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
 /// The height of a lane.
 const LANE: f64 = 34.0;
-
-/// How values become positions.
-#[derive(Clone, Copy, Debug)]
-struct Scale {
-    from: f64,
-    to: f64,
-    /// The positions of `from` and `to`.
-    place: (f64, f64),
-    logarithmic: bool,
-}
-
-impl Scale {
-    fn linear(from: f64, to: f64, place: (f64, f64)) -> Self {
-        let to = to.max(from + 1e-3); // an empty range has no middle
-        Self {
-            from,
-            to,
-            place,
-            logarithmic: false,
-        }
-    }
-
-    /// From one power of ten to another, around positive values.
-    fn logarithmic(from: f64, to: f64, place: (f64, f64)) -> Self {
-        let from = 10_f64.powf(from.max(1e-6).log10().floor());
-        let to = 10_f64.powf(to.max(from * 10.0).log10().ceil());
-        Self {
-            from,
-            to,
-            place,
-            logarithmic: true,
-        }
-    }
-
-    /// The position of a value; one outside the scale is put at its end.
-    fn at(&self, value: f64) -> f64 {
-        let value = value.clamp(self.from, self.to);
-        let share = if self.logarithmic {
-            (value / self.from).ln() / (self.to / self.from).ln()
-        } else {
-            (value - self.from) / (self.to - self.from)
-        };
-        self.place.0 + share * (self.place.1 - self.place.0)
-    }
-
-    /// Round values to label, about `wanted` of them on a linear scale.
-    fn ticks(&self, wanted: f64) -> Vec<f64> {
-        if self.logarithmic {
-            let decades = (self.to / self.from).log10().round();
-            return (0..)
-                .map(f64::from)
-                .take_while(|&decade| decade <= decades)
-                .map(|decade| self.from * 10_f64.powf(decade))
-                .collect();
-        }
-        let rough = (self.to - self.from) / wanted;
-        let power = 10_f64.powf(rough.log10().floor());
-        let steps = [1.0, 2.0, 5.0, 10.0];
-        let step = steps.into_iter().find(|step| step * power >= rough);
-        let step = step.unwrap_or(10.0) * power;
-        let first = (self.from / step).ceil();
-        (0..)
-            .map(|index| (first + f64::from(index)) * step)
-            .take_while(|&tick| tick <= self.to + step * 1e-9)
-            .collect()
-    }
-}
+/// About the width of a character.
+const CHARACTER: f64 = 7.0;
 
 /// A plot in the making.
 #[derive(Debug)]
-pub(super) struct Plot {
+pub(crate) struct Plot {
     x: Scale,
     y: Scale,
     height: f64,
@@ -91,22 +27,22 @@ pub(super) struct Plot {
 
 impl Plot {
     /// A plot with values from 0 on its y axis.
-    pub(super) fn linear(x: (f64, f64), y_to: f64, height: f64) -> Self {
+    pub(crate) fn linear(x: (f64, f64), y_to: f64, height: f64) -> Self {
         Self::new(x, height, |place| Scale::linear(0.0, y_to, place))
     }
 
     /// A plot with a logarithmic y axis around these positive values.
-    pub(super) fn logarithmic(x: (f64, f64), y: (f64, f64), height: f64) -> Self {
+    pub(crate) fn logarithmic(x: (f64, f64), y: (f64, f64), height: f64) -> Self {
         Self::new(x, height, |place| Scale::logarithmic(y.0, y.1, place))
     }
 
     /// A plot with a lane for each of so many rows, and room for words to their left.
-    pub(super) fn lanes(x: (f64, f64), rows: usize) -> Self {
+    pub(crate) fn lanes(x: (f64, f64), rows: usize) -> Self {
         let height = TOP + BOTTOM + LANE * rows as f64;
         let mut plot = Self::new(x, height, |place| {
             Scale::linear(0.0, rows as f64, (place.1, place.0))
         });
-        plot.x.place.0 += 70.0;
+        plot.x.shift(70.0);
         plot
     }
 
@@ -120,7 +56,7 @@ impl Plot {
     }
 
     /// A part of the x axis with a colour of its own, and words at its top.
-    pub(super) fn band(&mut self, x: (f64, f64), class: &str, label: &str, title: &str) {
+    pub(crate) fn band(&mut self, x: (f64, f64), class: &str, label: &str, title: &str) {
         let (from, to) = (self.x.at(x.0), self.x.at(x.1));
         let (width, height) = ((to - from).max(0.0), self.height - TOP - BOTTOM);
         self.push(format_args!(
@@ -134,8 +70,8 @@ impl Plot {
     }
 
     /// The axes, with a grid and what they measure.
-    pub(super) fn axes(&mut self, x_label: &str, y_label: &str, y_tick: impl Fn(f64) -> String) {
-        let (left, right) = self.x.place;
+    pub(crate) fn axes(&mut self, x_label: &str, y_label: &str, y_tick: impl Fn(f64) -> String) {
+        let (left, right) = self.x.ends();
         for tick in self.y.ticks(5.0) {
             let y = self.y.at(tick);
             self.push(format_args!(
@@ -155,9 +91,9 @@ impl Plot {
     }
 
     /// The x axis alone, for lanes.
-    pub(super) fn x_axis(&mut self, label: &str) {
+    pub(crate) fn x_axis(&mut self, label: &str) {
         let bottom = self.height - BOTTOM;
-        let (left, right) = self.x.place;
+        let (left, right) = self.x.ends();
         for tick in self.x.ticks(10.0) {
             let x = self.x.at(tick);
             self.push(format_args!(
@@ -177,7 +113,7 @@ impl Plot {
     }
 
     /// Many small dots. Those that would cover each other are drawn once.
-    pub(super) fn dots(
+    pub(crate) fn dots(
         &mut self,
         points: impl Iterator<Item = (f64, f64)>,
         class: &str,
@@ -195,10 +131,10 @@ impl Plot {
     }
 
     /// A line through points in the order of x. `steps`: a value holds until the next one.
-    pub(super) fn line(&mut self, points: &[(f64, f64)], class: &str, steps: bool, title: &str) {
+    pub(crate) fn line(&mut self, points: &[(f64, f64)], class: &str, steps: bool, title: &str) {
         let mut path = String::new();
         let mut last = None;
-        for place in points.iter().map(|&(x, y)| self.place(x, y)) {
+        for place in thinned(points.iter().map(|&(x, y)| self.place(x, y))) {
             let (x, y) = place;
             match last {
                 None => _ = write!(path, "M{} {}", halves(x), halves(y)),
@@ -215,7 +151,7 @@ impl Plot {
     }
 
     /// A mark at a point: a disc.
-    pub(super) fn mark(&mut self, point: (f64, f64), class: &str, title: &str) {
+    pub(crate) fn mark(&mut self, point: (f64, f64), class: &str, title: &str) {
         let (x, y) = (self.x.at(point.0), self.y.at(point.1));
         self.push(format_args!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"><title>{}</title></circle>",
@@ -224,7 +160,7 @@ impl Plot {
     }
 
     /// Words to the right of a point.
-    pub(super) fn note(&mut self, point: (f64, f64), words: &str) {
+    pub(crate) fn note(&mut self, point: (f64, f64), words: &str) {
         let (x, y) = (self.x.at(point.0), self.y.at(point.1));
         self.push(format_args!(
             "<text class=\"note\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
@@ -235,12 +171,23 @@ impl Plot {
     }
 
     /// Short strokes at the bottom of the plot.
-    pub(super) fn rug(&mut self, values: impl Iterator<Item = f64>, class: &str, title: &str) {
+    pub(crate) fn rug(&mut self, values: impl Iterator<Item = f64>, class: &str, title: &str) {
         let bottom = self.height - BOTTOM;
+        self.comb(values, bottom - 10.0, 9.0, class, title);
+    }
+
+    fn comb(
+        &mut self,
+        values: impl Iterator<Item = f64>,
+        top: f64,
+        height: f64,
+        class: &str,
+        title: &str,
+    ) {
         let places: BTreeSet<_> = values.map(|x| in_halves(self.x.at(x))).collect();
         let mut path = String::new();
         for x in places {
-            _ = write!(path, "M{} {}v-9", halves(x), bottom - 1.0);
+            _ = write!(path, "M{} {top:.1}v{height}", halves(x));
         }
         self.push(format_args!(
             "<path class=\"{class}\" d=\"{path}\"><title>{}</title></path>",
@@ -248,41 +195,58 @@ impl Plot {
         ));
     }
 
-    /// The name of a lane, and a bar in it.
-    pub(super) fn lane(
-        &mut self,
-        row: usize,
-        name: &str,
-        bar: Option<(f64, f64)>,
-        class: &str,
-        title: &str,
-    ) {
+    /// The name of a lane.
+    pub(crate) fn lane(&mut self, row: usize, name: &str) {
         let middle = self.y.at(row as f64 + 0.5);
         self.push(format_args!(
             "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            self.x.place.0 - 10.0,
+            self.x.ends().0 - 10.0,
             middle + 4.0,
             escaped(name)
         ));
-        if let Some((from, to)) = bar {
-            let (from, to) = (self.x.at(from), self.x.at(to));
+    }
+
+    /// A bar in a lane, with words in it if they fit.
+    pub(crate) fn bar(&mut self, row: usize, x: (f64, f64), class: &str, label: &str, title: &str) {
+        let middle = self.y.at(row as f64 + 0.5);
+        let (from, to) = (self.x.at(x.0), self.x.at(x.1));
+        let width = (to - from).max(1.0);
+        self.push(format_args!(
+            "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"14\" rx=\"3\"><title>{}</title></rect>",
+            middle - 7.0,
+            escaped(title)
+        ));
+        if !label.is_empty() && label.chars().count() as f64 * CHARACTER < width {
             self.push(format_args!(
-                "<rect class=\"{class}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"14\" rx=\"3\"><title>{}</title></rect>",
-                middle - 7.0,
-                (to - from).max(1.0),
-                escaped(title)
+                "<text class=\"inside\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                from + width / 2.0,
+                middle + 4.0,
+                escaped(label)
             ));
         }
     }
 
-    /// The finished picture; `label` is for those who cannot see it.
-    pub(super) fn finish(self, label: &str) -> String {
-        format!(
+    /// Strokes in a lane.
+    pub(crate) fn strokes(
+        &mut self,
+        row: usize,
+        values: impl Iterator<Item = f64>,
+        class: &str,
+        title: &str,
+    ) {
+        let top = self.y.at(row as f64 + 0.5) - 7.0;
+        self.comb(values, top, 14.0, class, title);
+    }
+
+    /// The finished picture and its height; `label` is for those who cannot see it.
+    pub(crate) fn finish(self, label: &str) -> (f64, String) {
+        let svg = format!(
             "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
             self.height,
             escaped(label),
             self.svg
-        )
+        );
+        (self.height, svg)
     }
 
     fn place(&self, x: f64, y: f64) -> (i64, i64) {
@@ -295,6 +259,27 @@ impl Plot {
     }
 }
 
+/// Of points above each other only the first, the extremes and the last: more cannot be seen.
+fn thinned(places: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let mut kept: Vec<(i64, i64)> = Vec::new();
+    let mut column = 0; // where the last column begins
+    for (x, y) in places {
+        if kept.get(column).is_none_or(|&(first, _)| first != x) {
+            column = kept.len();
+        }
+        kept.push((x, y));
+        if let [_, middle @ .., _] = &mut kept[column..]
+            && middle.len() > 2
+        {
+            middle.sort_unstable();
+            let (lowest, highest, last) = (middle[0], middle[middle.len() - 1], (x, y));
+            kept.truncate(column + 1);
+            kept.extend([lowest, highest, last]);
+        }
+    }
+    kept
+}
+
 /// A position in half units, the finest that anyone could see.
 fn in_halves(place: f64) -> i64 {
     (place * 2.0).round() as i64
@@ -305,7 +290,7 @@ fn halves(place: i64) -> f64 {
 }
 
 /// Text for HTML and SVG, inside elements and attributes.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -324,34 +309,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scale_puts_values_between_its_ends_and_others_at_them() {
-        let scale = Scale::linear(10.0, 20.0, (0.0, 100.0));
-        assert_eq!(
-            [5.0, 10.0, 15.0, 25.0].map(|v| scale.at(v)),
-            [0.0, 0.0, 50.0, 100.0]
-        );
-        let scale = Scale::logarithmic(0.02, 7.0, (100.0, 0.0));
-        assert_eq!((scale.from, scale.to), (0.01, 10.0));
-        assert!((scale.at(0.1) - 200.0 / 3.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn an_empty_range_is_no_division_by_zero() {
-        for scale in [
-            Scale::linear(3.0, 3.0, (0.0, 100.0)),
-            Scale::logarithmic(0.0, 0.0, (0.0, 100.0)),
-        ] {
-            assert!(scale.at(3.0).is_finite());
-            assert!(scale.ticks(5.0).iter().all(|tick| tick.is_finite()));
-        }
-    }
-
-    #[test]
-    fn ticks_are_round() {
-        let ticks = Scale::linear(0.0, 38.0, (0.0, 1.0)).ticks(10.0);
-        assert_eq!(ticks, [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]);
-        let ticks = Scale::logarithmic(0.02, 7.0, (0.0, 1.0)).ticks(5.0);
-        assert_eq!(ticks.len(), 4, "0.01, 0.1, 1, 10: {ticks:?}");
+    fn a_column_of_points_keeps_its_ends_and_its_extremes() {
+        let points = [
+            (1, 5),
+            (1, 9),
+            (1, 4),
+            (1, 6),
+            (1, 7),
+            (1, 8),
+            (2, 3),
+            (2, 1),
+        ];
+        let kept = thinned(points.into_iter());
+        assert_eq!(kept, [(1, 5), (1, 4), (1, 9), (1, 8), (2, 3), (2, 1)]);
+        let many = thinned((0..100_000).map(|i| (i / 1_000, i * 7_919 % 1_000)));
+        assert_eq!(many.len(), 400);
+        assert!(many.contains(&(3, 0)) && many.contains(&(3, 999)));
     }
 
     #[test]
