@@ -260,3 +260,28 @@ fn packets(host: &Host, sent: bool) -> Vec<TracedPacket> {
     };
     host.traces.iter().filter_map(packet).collect()
 }
+
+/// Nothing in a new connection takes the age of the clock for its own.
+#[test]
+fn a_connection_of_a_later_hour_goes_like_one_of_the_first() {
+    let at = |start: Duration| {
+        let link = LinkConfig {
+            rate: Some(20_000_000),
+            ..clean()
+        };
+        let mut pair = Pair::new(TRACED, link);
+        pair.now = start;
+        let client = pair.connect();
+        pair.client.send_all(client, &pattern(1 << 20));
+        pair.run_for(s(5));
+        let steps = pair.client.traces.into_iter();
+        let phases = steps.filter_map(|trace| match trace.step {
+            Step::CongestionPhase { new, .. } => Some((trace.at - start, new)),
+            _ => None,
+        });
+        phases.collect::<Vec<_>>()
+    };
+    let first = at(Duration::ZERO);
+    assert!(first.len() > 2, "{first:?}");
+    assert_eq!(at(s(3_600)), first);
+}

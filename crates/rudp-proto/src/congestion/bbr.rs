@@ -233,7 +233,8 @@ impl Bbr {
     fn update_min_rtt(&mut self, ack: &Ack) -> bool {
         let since = |at: Duration| ack.now.saturating_sub(at);
         let (probed, probed_at) = self.probed_rtt;
-        let expired = since(probed_at) > PROBE_RTT_EVERY;
+        let known = probed < Duration::MAX; // what was never measured is not old
+        let expired = known && since(probed_at) > PROBE_RTT_EVERY;
         if expired || ack.rtt <= probed {
             self.probed_rtt = (ack.rtt, ack.now);
         }
