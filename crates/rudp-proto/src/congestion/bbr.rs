@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::aggregation::Aggregation;
 use super::evidence::Round;
-use super::math::{bytes_in, mul_div, percent};
+use super::math::{bytes_in, percent};
 use super::{Ack, INITIAL_WINDOW, PACKET};
 use crate::trace::CongestionPhase;
 
@@ -27,8 +27,6 @@ const SHORTEST_CYCLE: Duration = Duration::from_secs(2);
 /// than its shortest round trip says, and to wait on would starve it.
 const MOST_DRAIN_ROUNDS: u64 = 2;
 const MOST_DOWN_ROUNDS: u64 = 4;
-/// The pacing rate stays a little below the model, in percent.
-const MARGIN: u64 = 1;
 /// What leaves in a burst of the pacer.
 const BURSTS: Duration = Duration::from_millis(2);
 
@@ -173,14 +171,14 @@ impl Bbr {
     /// Bytes per second; `None` before the first sample.
     pub(super) fn rate(&self) -> Option<u64> {
         let gain = match self.phase {
-            Phase::Startup => 277, // 4 ln 2
+            Phase::Startup => 289, // 2 / ln 2
             Phase::Drain => 50,
             Phase::Down => 90,
             Phase::Cruise | Phase::Refill | Phase::ProbeRtt(_) => 100,
             Phase::Up => 125,
         };
         let bandwidth = self.max_bandwidth().min(self.bounds.low_rate);
-        let rate = percent(mul_div(bandwidth, gain, 100), 100 - MARGIN);
+        let rate = percent(bandwidth, gain);
         (rate > 0).then_some(rate)
     }
 
@@ -378,7 +376,11 @@ impl Bbr {
 
     /// The window grows by what arrives, up to twice the pipe and what a pacer's bursts need.
     fn grow(&mut self, ack: &Ack) {
-        let gain = if self.phase == Phase::Up { 225 } else { 200 };
+        let gain = match self.phase {
+            Phase::Startup => 220, // the shortest round trip may be far below the usual one
+            Phase::Up => 225,
+            _ => 200,
+        };
         let bursts = bytes_in(BURSTS, self.max_bandwidth());
         let extra = self.aggregation.extra();
         let most = self.pipe(gain).saturating_add(bursts.max(extra));
