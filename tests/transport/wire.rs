@@ -9,7 +9,7 @@ use netsim::LinkConfig;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rudp_proto::wire::{
-    Ack, Cookie, Frame, Header, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet,
+    Ack, BASE_DATAGRAM, Cookie, Frame, Header, MAX_ACK_RANGES, MAX_REASON, MAX_VARINT, Packet,
     Params, Versions, unreachable_notice,
 };
 use rudp_proto::{Config, EcnCounts, Endpoint, Event, Side, StreamId, StreamKind};
@@ -105,6 +105,7 @@ fn params() -> impl Strategy<Value = Params> {
             messages: counts.1.max(1),
             idle_timeout: Duration::from_millis(idle_ms),
             reset_token,
+            max_datagram: windows.0.max(1_200), // (U3)
             versions,
         },
     )
@@ -225,7 +226,7 @@ fn exercise(endpoint: &mut Endpoint) {
     let mut now = NOW;
     for _ in 0..40 {
         while endpoint.poll_transmit(now, 1, &mut datagram).is_some() {
-            assert!(datagram.len() <= MAX_DATAGRAM);
+            assert!(datagram.len() <= BASE_DATAGRAM);
         }
         while let Some((handle, _)) = endpoint.poll_event() {
             if let Some(connection) = endpoint.connection_mut(handle) {
@@ -250,14 +251,14 @@ proptest! {
         let frames: Vec<_> = pieces.iter().map(Piece::frame).collect();
         let packet = Packet::Data { to, number, frames };
         let datagram = encoded(&packet);
-        prop_assume!(datagram.len() <= MAX_DATAGRAM);
+        prop_assume!(datagram.len() <= BASE_DATAGRAM);
         prop_assert_eq!(Packet::decode(&datagram, number), Ok(packet));
     }
 
     #[test]
     fn whatever_decodes_is_within_bounds_and_encodes_to_the_same_meaning(bytes in mutated()) {
         if let Ok(packet) = Packet::decode(&bytes, 0) {
-            prop_assert!(bytes.len() <= MAX_DATAGRAM);
+            prop_assert!(bytes.len() <= BASE_DATAGRAM);
             let again = encoded(&packet);
             prop_assert_eq!(Packet::decode(&again, 0), Ok(packet.clone()));
             if let Packet::Data { frames, .. } = &packet {

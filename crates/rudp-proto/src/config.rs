@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::wire::{MAX_DATAGRAM, MIN_IDLE_TIMEOUT, Versions};
+use crate::wire::{BASE_DATAGRAM, LARGEST_DATAGRAM, MIN_IDLE_TIMEOUT, Versions};
 
 /// Settings of an [`Endpoint`](crate::Endpoint) and all its connections.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub struct Config {
     /// yes (L3, L11). Without, they are those of RFC 9002: three packets, an eighth of the
     /// round trip.
     pub adapts_to_reordering: bool,
+    /// The longest datagram to send and to accept, in bytes of UDP payload; default 1,200, which
+    /// searches for nothing larger; an IPv4 path of Ethernet carries 1,472; at most
+    /// 65,507 (U2, U3).
+    pub max_datagram: usize,
     /// The versions to speak, the first of them with a server that is new; default
     /// [`Versions::DEFAULT`]. Beside version 2 there are only reserved ones, which mean the
     /// same and keep negotiation in use (N5).
@@ -69,6 +73,7 @@ impl Config {
         idle_timeout: Duration::from_secs(60),
         congestion: Congestion::Bbr,
         adapts_to_reordering: true,
+        max_datagram: 1200,
         versions: Versions::DEFAULT,
         trace: false,
     };
@@ -80,7 +85,7 @@ impl Config {
         }
         let windows = self.receive_window.min(self.stream_window);
         let smallest = self.send_buffer.min(windows);
-        if smallest < MAX_DATAGRAM {
+        if smallest < BASE_DATAGRAM {
             return Err(ConfigError::BufferTooSmall(smallest));
         }
         if self.max_streams == 0 || self.max_messages == 0 {
@@ -88,6 +93,9 @@ impl Config {
         }
         if self.max_ack_delay >= self.rto.min_rto.max(self.rto.granularity) {
             return Err(ConfigError::AckDelay(self.max_ack_delay));
+        }
+        if !(BASE_DATAGRAM..=LARGEST_DATAGRAM).contains(&self.max_datagram) {
+            return Err(ConfigError::MaxDatagram(self.max_datagram));
         }
         if let Some(version) = self.versions.odd_one() {
             return Err(ConfigError::Version(version));
@@ -165,6 +173,8 @@ pub enum ConfigError {
     NoStreams,
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay(Duration),
+    /// `max_datagram` is below 1,200 or above 65,507 (U3).
+    MaxDatagram(usize),
     /// `versions` names one that this crate does not speak, or one twice (N5).
     Version(u8),
     /// `idle_timeout` is below one second (K2).
@@ -180,7 +190,7 @@ impl fmt::Display for ConfigError {
             Self::NoConnections => f.write_str("max_connections is 0: nothing could connect"),
             Self::BufferTooSmall(bytes) => write!(
                 f,
-                "a buffer of {bytes} bytes is smaller than one datagram of {MAX_DATAGRAM} (F1)"
+                "a buffer of {bytes} bytes is smaller than one datagram of {BASE_DATAGRAM} (F1)"
             ),
             Self::NoStreams => {
                 f.write_str("max_streams or max_messages is 0: one of each is the least (S3)")
@@ -191,6 +201,10 @@ impl fmt::Display for ConfigError {
                     "max_ack_delay {delay:?} is not below the floor of the RTO (L7)"
                 )
             }
+            Self::MaxDatagram(bytes) => write!(
+                f,
+                "max_datagram {bytes} is not between {BASE_DATAGRAM} and {LARGEST_DATAGRAM} (U3)"
+            ),
             Self::Version(version) => write!(
                 f,
                 "version {version} is not spoken here, or named twice (N5)"

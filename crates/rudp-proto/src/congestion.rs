@@ -22,7 +22,7 @@ use crate::Congestion;
 use crate::loss::{Acked, SentPacket};
 use crate::stats::add;
 use crate::trace::CongestionPhase;
-use crate::wire::MAX_DATAGRAM;
+use crate::wire::BASE_DATAGRAM;
 use bbr::Bbr;
 use loss_based::LossBased;
 use pacer::Pacer;
@@ -30,7 +30,7 @@ use rate::RateEstimator;
 pub(crate) use rate::Snapshot;
 use suspects::Suspects;
 
-const PACKET: u64 = MAX_DATAGRAM as u64;
+const PACKET: u64 = BASE_DATAGRAM as u64;
 /// RFC 6928: ten packets.
 const INITIAL_WINDOW: u64 = 10 * PACKET;
 
@@ -158,7 +158,8 @@ impl Controller {
         bytes: u64,
         flight: u64,
     ) -> Admission {
-        let fits = flight.saturating_add(bytes) <= self.window();
+        // One packet always fits, however long it is (L10).
+        let fits = flight == 0 || flight.saturating_add(bytes) <= self.window();
         let admission = match self.pacer.wait(now) {
             _ if !fits => Admission::Full,
             Some(until) => Admission::Wait(until),

@@ -25,6 +25,7 @@ use crate::congestion::Controller;
 use crate::ecn::EcnPath;
 use crate::handshake::Handshake;
 use crate::loss::Flight;
+use crate::mtu::Mtu;
 use crate::streams::Streams;
 use crate::wire::{Params, ResetToken};
 use crate::{Config, Ecn, EcnCounts, Event, Side, Stats};
@@ -57,6 +58,8 @@ pub struct Connection {
     paced_until: Option<Duration>,
     streams: Streams,
     acks: Acks,
+    /// What the path carries in one datagram (U1).
+    mtu: Mtu,
     /// Whether the path carries ECN (E3), and what the peer says of it in the packet at hand.
     ecn_path: EcnPath,
     peer_marks: Option<EcnCounts>,
@@ -158,6 +161,7 @@ impl Connection {
                 messages,
                 idle_timeout: config.idle_timeout,
                 reset_token: birth.reset_token,
+                max_datagram: config.max_datagram as u64,
                 versions: config.versions,
             },
             phase: Phase::Connecting,
@@ -168,6 +172,7 @@ impl Connection {
             paced_until: None,
             streams,
             acks: Acks::new(config.max_ack_delay),
+            mtu: Mtu::new(config.max_datagram),
             ecn_path: EcnPath::default(),
             peer_marks: None,
             left_marked: false,
@@ -199,6 +204,8 @@ impl Connection {
         self.remote = Some(Remote { id, params });
         self.phase = Phase::Open;
         self.streams.handle_params(&params);
+        let most = usize::try_from(params.max_datagram).unwrap_or(usize::MAX);
+        self.mtu.handle_peer(most); // (U3)
         self.idle_timeout = self.idle_timeout.min(params.idle_timeout); // (K2)
         let half = self.idle_timeout.checked_div(2).unwrap_or_default();
         self.keepalive = self.keepalive.map(|every| every.min(half)); // (K1)
@@ -273,6 +280,16 @@ impl Connection {
         self.remote.map(|remote| remote.id)
     }
 
+    /// The size of a full datagram; a probe is longer (U1, U2).
+    pub(crate) fn datagram_size(&self) -> usize {
+        self.mtu.size()
+    }
+
+    /// The system refuses to send datagrams of `size` bytes to the peer (U5).
+    pub(crate) fn handle_too_large(&mut self, size: usize) {
+        self.mtu.handle_too_large(size);
+    }
+
     /// What the last datagram leaves with (E1), and, once settled, all others.
     pub(crate) fn ecn(&self) -> Option<Ecn> {
         self.left_marked.then_some(Ecn::Ect0)
@@ -314,6 +331,7 @@ impl Connection {
         self.stats.pacing_rate = self.congestion.pacing_rate();
         self.stats.delivery_rate = self.congestion.delivery_rate();
         self.stats.bytes_in_flight = self.flight.bytes();
+        self.stats.datagram_size = self.mtu.size() as u64;
         self.stats.ecn = self.ecn_path.is_used();
         self.stats.undone_reductions = self.congestion.undone();
     }

@@ -15,14 +15,14 @@ use rto::Estimator;
 use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
 use crate::stats::add;
-use crate::wire::{Datagram, DecodeError, Header, MAX_DATAGRAM};
+use crate::wire::{BASE_DATAGRAM, Datagram, DecodeError, Header};
 use crate::{Config, ConfigError, ConnectError, Connection, Ecn, EndpointStats, Event, Secrets};
 
 /// Connections that linger at most; more end early (K7).
 const MAX_LINGERING: usize = 1024;
 
 /// The size of datagrams in bytes from which on several leave together.
-const MIN_SEGMENT: usize = MAX_DATAGRAM / 10 * 9;
+const MIN_SEGMENT: usize = BASE_DATAGRAM / 10 * 9;
 
 /// Names a connection of an endpoint; never used again within it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -208,6 +208,9 @@ impl Endpoint {
     ) {
         add(&mut self.stats.datagrams_received, 1);
         let len = datagram.len();
+        if len > self.config.max_datagram {
+            return add(&mut self.stats.malformed, 1); // (W1)
+        }
         let header = match Header::of(datagram) {
             Ok(header) => header,
             Err(error) => return self.count(error),
@@ -272,6 +275,15 @@ impl Endpoint {
         for handle in handles {
             self.update(handle, |connection| connection.handle_unreachable(now));
         }
+    }
+
+    /// The operating system refused to send a datagram of `size` bytes to `to`: the way there
+    /// carries less (U5).
+    pub fn handle_too_large(&mut self, to: SocketAddr, size: usize) {
+        let there = self.connections.values_mut();
+        there
+            .filter(|connection| connection.peer_addr() == to)
+            .for_each(|connection| connection.handle_too_large(size));
     }
 
     /// Does everything that is due at `now`; harmless when nothing is.
@@ -481,14 +493,15 @@ fn fill(
     max_segments: usize,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
-    if !connection.poll_transmit(now, MAX_DATAGRAM, out) {
+    if !connection.poll_transmit(now, usize::MAX, out) {
         return None;
     }
     let size = out.len();
     let mut end = size;
     for _ in 1..max_segments {
         // A short one is shorter than what a next one may have to carry beside stream data.
-        let goes_on = size >= MIN_SEGMENT && out.len() == end && connection.is_ecn_settled();
+        let full = (MIN_SEGMENT..=connection.datagram_size()).contains(&size);
+        let goes_on = full && out.len() == end && connection.is_ecn_settled();
         if !goes_on || !connection.poll_transmit(now, size, out) {
             break;
         }

@@ -33,6 +33,7 @@ mod endpoint;
 mod event;
 mod handshake;
 mod loss;
+mod mtu;
 mod ranges;
 mod receiver;
 mod sender;

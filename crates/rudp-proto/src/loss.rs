@@ -180,6 +180,11 @@ impl Flight {
         });
     }
 
+    /// Whether this packet is in flight.
+    pub(crate) fn has(&self, number: u64) -> bool {
+        self.packets.contains_key(&number)
+    }
+
     fn largest_acked(&self) -> Option<u64> {
         self.newest.map(|newest| newest.number)
     }

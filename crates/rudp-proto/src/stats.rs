@@ -51,6 +51,8 @@ pub struct Stats {
     pub spurious_losses: u64,
     /// Reductions of congestion control taken back, since all they answered was late (G7).
     pub undone_reductions: u64,
+    /// The size of a full datagram, in bytes (U1).
+    pub datagram_size: u64,
     /// Packets that the peer received marked by the network (E4).
     pub ecn_marked: u64,
     /// Whether packets leave with ECT(0) (E1, E3).

@@ -28,8 +28,11 @@ pub(crate) use number::ShortNumber;
 pub(crate) use seal::TAG_LEN;
 pub use version::{VERSION, Versions};
 
-/// The largest datagram sent or accepted, in bytes (W1).
-pub const MAX_DATAGRAM: usize = 1200;
+/// The datagram that every path carries, in bytes (W1).
+pub const BASE_DATAGRAM: usize = 1200;
+/// The largest that an endpoint may be told to send and accept, in bytes: what UDP over IPv4 holds
+/// (W1).
+pub const LARGEST_DATAGRAM: usize = 65_507;
 /// The length of every Hello, in bytes: no answer to one is longer (H3).
 pub const HELLO_LEN: usize = 128;
 /// The length of a stateless reset, in bytes; only a longer datagram provokes
@@ -76,6 +79,8 @@ pub struct Params {
     pub idle_timeout: Duration,
     /// The token that a stateless reset for its connection id carries (K5).
     pub reset_token: ResetToken,
+    /// The longest datagram it takes, in bytes; at least [`BASE_DATAGRAM`] (U3).
+    pub max_datagram: u64,
     /// The versions it speaks (N4).
     pub versions: Versions,
 }
@@ -156,7 +161,7 @@ pub enum DecodeError {
     /// The checksum does not match, or there is no room for one; or the packet number was read
     /// wrong (W3, W10).
     Checksum,
-    /// Longer than [`MAX_DATAGRAM`] (W1).
+    /// Longer than [`LARGEST_DATAGRAM`] (W1).
     TooLong(usize),
     /// A version this crate does not speak (W2).
     Version(u8),
@@ -174,7 +179,7 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Checksum => f.write_str("the checksum does not match (W3)"),
-            Self::TooLong(len) => write!(f, "{len} bytes are longer than {MAX_DATAGRAM} (W1)"),
+            Self::TooLong(len) => write!(f, "{len} bytes are longer than {LARGEST_DATAGRAM} (W1)"),
             Self::Version(version) => write!(f, "version {version} is not {VERSION} (W2)"),
             Self::PacketType(kind) => write!(f, "no packet has type {kind} (W2)"),
             Self::FrameType(kind) => write!(f, "no frame has type {kind} (W6)"),
@@ -323,6 +328,7 @@ fn put_params(out: &mut Vec<u8>, params: &Params) {
         u64::try_from(params.idle_timeout.as_millis()).unwrap_or(MAX_VARINT),
     );
     out.put_slice(&params.reset_token);
+    put_varint(out, params.max_datagram);
     params.versions.encode(out);
 }
 
@@ -334,8 +340,12 @@ fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
         messages: take_varint(body)?,
         idle_timeout: Duration::from_millis(take_varint(body)?),
         reset_token: take_array(body)?,
+        max_datagram: take_varint(body)?,
         versions: Versions::decode(body)?,
     };
+    if params.max_datagram < BASE_DATAGRAM as u64 {
+        return Err(DecodeError::Field("a largest datagram below 1,200 bytes")); // (U3)
+    }
     if params.idle_timeout < MIN_IDLE_TIMEOUT {
         return Err(DecodeError::Field("an idle timeout below one second")); // (K2)
     }
@@ -382,6 +392,7 @@ mod tests {
             messages: MAX_VARINT,
             idle_timeout: Duration::from_millis(MAX_VARINT),
             reset_token: [0xff; 16],
+            max_datagram: MAX_VARINT,
             versions: Versions::new(&[VERSION; 8]).unwrap(),
         };
         let hello = Packet::Hello {

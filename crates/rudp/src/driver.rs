@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use rudp_proto::wire::MAX_DATAGRAM;
+use rudp_proto::wire::LARGEST_DATAGRAM;
 use tokio::{net::UdpSocket, time::sleep_until};
 
 use crate::{
@@ -104,7 +104,7 @@ impl Driver {
 
     fn receive(&self, state: &mut State, now: Duration) -> Left {
         // One byte more than allowed, so that a longer datagram shows.
-        let mut datagram = [0; MAX_DATAGRAM + 1];
+        let mut datagram = [0; LARGEST_DATAGRAM + 1];
         for _ in 0..BATCH {
             let received = match self.peer {
                 Some(peer) => {

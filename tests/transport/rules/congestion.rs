@@ -5,12 +5,12 @@ use std::time::Duration;
 use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
-use rudp_proto::wire::{Frame, MAX_DATAGRAM};
+use rudp_proto::wire::{BASE_DATAGRAM, Frame};
 use rudp_proto::{Config, Congestion, Handle, Stats, Step};
 
 use crate::{TRACED, ack};
 
-const PACKET: u64 = MAX_DATAGRAM as u64;
+const PACKET: u64 = BASE_DATAGRAM as u64;
 const LOSS_BASED: [Congestion; 2] = [Congestion::NewReno, Congestion::Cubic];
 const ALL: [Congestion; 3] = [Congestion::NewReno, Congestion::Cubic, Congestion::Bbr];
 

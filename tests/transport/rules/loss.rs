@@ -3,7 +3,7 @@
 use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
-use rudp_proto::wire::{Frame, MAX_DATAGRAM, Packet};
+use rudp_proto::wire::{BASE_DATAGRAM, Frame, Packet};
 use rudp_proto::{Config, Handle, Step};
 
 use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
@@ -147,7 +147,7 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
     }
     assert_eq!(
         pair.client.conn(client).stats().congestion_window,
-        MAX_DATAGRAM as u64
+        BASE_DATAGRAM as u64
     );
 }
 

@@ -9,6 +9,7 @@ mod handshake;
 mod life;
 mod loss;
 mod messages;
+mod mtu;
 mod streams;
 mod versions;
 mod wire;
@@ -37,6 +38,7 @@ pub(crate) const PARAMS: Params = Params {
     messages: 10,
     idle_timeout: Duration::from_secs(60),
     reset_token: [9; 16],
+    max_datagram: 1_472,
     versions: Versions::DEFAULT,
 };
 

@@ -5,8 +5,8 @@ use conformance::pair::{Pair, client_addr, pattern, server_addr};
 use conformance::time::s;
 use rudp_proto::CloseReason;
 use rudp_proto::wire::{
-    Ack, DecodeError, Frame, MAX_ACK_RANGES, MAX_DATAGRAM, MAX_REASON, MAX_VARINT, Packet,
-    RESET_LEN,
+    Ack, BASE_DATAGRAM, DecodeError, Frame, LARGEST_DATAGRAM, MAX_ACK_RANGES, MAX_REASON,
+    MAX_VARINT, Packet, RESET_LEN,
 };
 
 use crate::{data, established, stream};
@@ -19,13 +19,22 @@ fn rule_rudp_w1_a_datagram_has_at_most_1200_bytes() {
     pair.run_for(s(5));
     let longest = pair.log.iter().map(|(_, _, bytes)| bytes.len()).max();
     assert!(
-        (1_190..=MAX_DATAGRAM).contains(&longest.unwrap()),
+        (1_190..=BASE_DATAGRAM).contains(&longest.unwrap()),
         "{longest:?}"
     );
-    let fits = sealed([&data(vec![Frame::Ping])[..15], &[0; 1_181]].concat());
-    assert!(Packet::decode(&fits, 0).is_ok());
-    let over = sealed([&data(vec![Frame::Ping])[..15], &[0; 1_182]].concat());
-    assert_eq!(Packet::decode(&over, 0), Err(DecodeError::TooLong(1_201)));
+    let to = pair.id_of(true);
+    for (len, taken) in [(BASE_DATAGRAM, 1), (BASE_DATAGRAM + 1, 0)] {
+        let (number, frames) = (5_000, vec![Frame::Ping]);
+        let packet = encoded(&Packet::Data { to, number, frames });
+        let padded = sealed([&packet[..15], &vec![0; len - 19]].concat());
+        let before = pair.server.endpoint.stats().malformed;
+        let server = &mut pair.server.endpoint;
+        server.handle_datagram(pair.now, client_addr(), None, &padded);
+        assert_eq!(server.stats().malformed - before, 1 - taken);
+    }
+    let longest = vec![0; LARGEST_DATAGRAM + 1];
+    let refused = Packet::decode(&longest, 0);
+    assert_eq!(refused, Err(DecodeError::TooLong(65_508)));
 }
 
 /// (W2)

@@ -122,6 +122,10 @@ impl Connection {
             Frame::Ping => Ok(Urgency::AtOnce),
             Frame::Ack(ref ack) => {
                 let flight = self.flight.bytes();
+                let covers = |number: u64| ack.ranges.iter().any(|range| range.contains(&number));
+                if self.mtu.probe_number().is_some_and(covers) {
+                    self.mtu.handle_probe_acked();
+                }
                 let acked = self.flight.handle_ack(now, &ack.ranges);
                 let mut acked = acked.map_err(Unacceptable::Violation)?;
                 let marked = acked.packets.iter().filter(|packet| packet.marked);
@@ -245,6 +249,7 @@ impl Connection {
     pub(super) fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
         for packet in &acked.packets {
             self.acks.handle_acked(packet.acks_below);
+            self.mtu.handle_acked(packet.sent_at, packet.bytes);
             self.handle_content_acked(&packet.content);
         }
         let around = Surroundings {
@@ -263,6 +268,17 @@ impl Connection {
             add(&mut self.stats.fast_retransmits, 1);
             let packets = u32::try_from(packets).unwrap_or(u32::MAX);
             self.trace(now, Step::FastRetransmit { packets });
+        }
+        let flight = &self.flight;
+        if self
+            .mtu
+            .probe_number()
+            .is_some_and(|number| !flight.has(number))
+        {
+            self.mtu.handle_probe_lost();
+        }
+        for packet in &acked.lost {
+            self.mtu.handle_lost(now, packet.sent_at, packet.bytes);
         }
         for packet in acked.lost.iter().filter(|packet| !packet.repeated) {
             self.handle_content_lost(packet.number, &packet.content);

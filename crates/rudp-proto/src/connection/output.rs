@@ -9,7 +9,7 @@ use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
 use crate::stats::add;
 use crate::trace::{Step, TracedPacket};
-use crate::wire::{self, Frame, MAX_DATAGRAM, Packet, RESET_LEN, TAG_LEN};
+use crate::wire::{self, BASE_DATAGRAM, Frame, Packet, RESET_LEN, TAG_LEN};
 use crate::{CloseReason, Lost};
 
 /// The most that a frame about a stream needs, beside STREAM itself: type and three varints.
@@ -18,7 +18,7 @@ const CONTROL_LEN: usize = 1 + 3 * 8;
 const PACKET_OVERHEAD: u64 = 64;
 
 impl Connection {
-    /// Appends the next datagram to be sent, of at most `room` bytes; answers whether there is
+    /// Appends the next datagram to be sent, of at most `room` bytes, if it can be; answers whether there is
     /// one. Without stream data, only one of 1,200 bytes is sure to have room for all that waits.
     pub(crate) fn poll_transmit(&mut self, now: Duration, room: usize, out: &mut Vec<u8>) -> bool {
         self.now = now;
@@ -78,6 +78,8 @@ impl Connection {
         }
         let forced = by_timer || (core::mem::take(&mut self.retransmission_due) && wants.is_some());
         let eliciting = forced || self.is_admitted(now, wants);
+        let probe = self.mtu_probe(now, room, wants);
+        let probe = probe.filter(|_| eliciting && !forced);
         let probes_path = core::mem::take(&mut self.path_probe_due) && !eliciting;
         if !eliciting && !ack_due && !probes_path {
             return false;
@@ -113,17 +115,29 @@ impl Connection {
             self.flight.handle_sent(now, None);
             return true;
         }
-        let content = if probes_path {
+        let content = if let Some(size) = probe {
+            Frame::Ping.encode(out); // (U2)
+            self.mtu.handle_probe_sent(number, size);
+            Content::default()
+        } else if probes_path {
             Frame::Ping.encode(out); // (L13)
             add(&mut self.stats.path_probes, 1);
             self.trace(now, Step::PathProbe);
             Content::default()
         } else {
-            self.fill(now, begin.saturating_add(room), out)
+            // What an expiry repeats gets through a black hole (U4).
+            let most = if by_timer {
+                BASE_DATAGRAM
+            } else {
+                self.mtu.size()
+            };
+            self.fill(now, begin.saturating_add(room.min(most)), out)
         };
-        wire::finish(out, begin, RESET_LEN.saturating_add(1), Some(number)); // (W6)
+        let least = probe.unwrap_or(RESET_LEN.saturating_add(1)); // (W6)
+        wire::finish(out, begin, least, Some(number));
         self.trace_sent(now, number, written(out, begin));
-        let bytes = if probes_path { 0 } else { written(out, begin) };
+        let is_probe = probes_path || probe.is_some();
+        let bytes = if is_probe { 0 } else { written(out, begin) };
         let in_flight = self.flight.bytes();
         let packet = SentPacket {
             number,
@@ -141,6 +155,15 @@ impl Connection {
         true
     }
 
+    /// The size to probe the path for, if data would fill a packet and a round trip is known (U2).
+    fn mtu_probe(&mut self, now: Duration, room: usize, wants: Option<u64>) -> Option<usize> {
+        let full = (self.mtu.size() as u64).saturating_sub(PACKET_OVERHEAD);
+        let fills = wants.is_some_and(|bytes| bytes >= full);
+        let measured = self.flight.timer().estimator().srtt().is_some();
+        let waits = fills && measured && room > self.mtu.size() && self.phase == Phase::Open;
+        waits.then(|| self.mtu.poll_probe(now)).flatten()
+    }
+
     /// How many stream bytes want to be sent, possibly none beside other frames.
     fn wants_to_send(&mut self) -> Option<u64> {
         let chunk = self.streams.next_chunk(usize::MAX);
@@ -149,7 +172,7 @@ impl Connection {
             || self.closing.delivery == Delivery::Due
             || self.streams.has_control();
         match chunk {
-            Some(_) if self.streams.has_several() => Some(MAX_DATAGRAM as u64),
+            Some(_) if self.streams.has_several() => Some(self.mtu.size() as u64),
             Some(chunk) => Some(length(&chunk.range)),
             None => control.then_some(0),
         }
@@ -164,7 +187,7 @@ impl Connection {
             return false;
         };
         let payload = stream_bytes.saturating_add(PACKET_OVERHEAD);
-        let next = payload.min(MAX_DATAGRAM as u64);
+        let next = payload.min(self.mtu.size() as u64);
         match self
             .congestion
             .admit(now, self.flight.next_number(), next, flight)

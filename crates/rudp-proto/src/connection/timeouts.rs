@@ -145,6 +145,7 @@ impl Connection {
         if let Some(packet) = &packet {
             add(&mut self.stats.packets_lost, 1);
             self.ecn_path.handle_lost(packet.marked.into());
+            self.mtu.handle_lost(now, packet.sent_at, packet.bytes);
             self.handle_content_lost(packet.number, &packet.content);
             let next = self.flight.next_number();
             self.congestion.handle_timeout(next, flight, packet);

@@ -96,7 +96,7 @@ impl Sending {
     /// The longest message that the peer's window certainly lets through, whatever else waits in
     /// it: half of what it was at first, which no side makes less than a datagram (M2, M5).
     pub(super) fn longest_message(&self) -> usize {
-        let half = self.first_limit.max(wire::MAX_DATAGRAM as u64) / 2;
+        let half = self.first_limit.max(wire::BASE_DATAGRAM as u64) / 2;
         usize::try_from(half)
             .unwrap_or(MAX_MESSAGE)
             .min(MAX_MESSAGE)
@@ -308,7 +308,8 @@ impl Streams {
 /// The piece that `take` gives, cut so that it fits into `room` with its header.
 fn fitting(room: usize, credit: u64, take: impl Fn(u64) -> Option<Chunk>) -> Option<Chunk> {
     let whole = take(credit)?;
-    let header = wire::stream_header_len(whole.id, whole.range.start);
+    let len = length(&whole.range).min(room as u64);
+    let header = wire::stream_header_len(whole.id, whole.range.start, len);
     let room = room.checked_sub(header)? as u64;
     if length(&whole.range) <= room {
         return Some(whole);

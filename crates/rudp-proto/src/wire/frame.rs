@@ -181,12 +181,13 @@ pub(crate) fn put_stream_header(out: &mut Vec<u8>, id: StreamId, offset: u64, le
     put_varint(out, len);
 }
 
-/// How long a STREAM frame is at most before its data, of which fewer than 16,384 bytes follow.
-pub(crate) fn stream_header_len(id: StreamId, offset: u64) -> usize {
+/// How long a STREAM frame is at most before its data, of which at most `len` bytes follow.
+pub(crate) fn stream_header_len(id: StreamId, offset: u64, len: u64) -> usize {
     let offset = if offset > 0 { varint_len(offset) } else { 0 };
     varint_len(id.number())
         .saturating_add(offset)
-        .saturating_add(1 + 2)
+        .saturating_add(varint_len(len))
+        .saturating_add(1)
 }
 
 fn put_varints(out: &mut Vec<u8>, kind: u8, values: &[u64]) {

@@ -5,7 +5,7 @@ use bytes::Buf;
 use super::field::{take_array, take_u8, take_u64};
 use super::version::is_reserved;
 use super::{
-    CHALLENGE, DATA, Datagram, DecodeError, Frames, HELLO, HELLO_LEN, KIND_BITS, MAX_DATAGRAM,
+    CHALLENGE, DATA, Datagram, DecodeError, Frames, HELLO, HELLO_LEN, KIND_BITS, LARGEST_DATAGRAM,
     NO_VERSION, REFUSE, RESET, ShortNumber, TAG_LEN, UNREACHABLE, VERSION, VERSIONS, Versions,
     decode_hello, seal, take_cookie,
 };
@@ -31,7 +31,7 @@ impl<'a> Header<'a> {
     /// # Errors
     /// The datagram is too long or too short to be one.
     pub fn of(datagram: &'a [u8]) -> Result<Self, DecodeError> {
-        if datagram.len() > MAX_DATAGRAM {
+        if datagram.len() > LARGEST_DATAGRAM {
             return Err(DecodeError::TooLong(datagram.len()));
         }
         let mut rest = datagram;
