@@ -44,6 +44,7 @@ pub fn of(results: &Results) -> Vec<Gate> {
     gates.extend(fairness(results));
     gates.extend(messages(results));
     gates.extend(outage(results));
+    gates.push(handshakes(results));
     gates.extend(loopback(results));
     gates.retain(|gate| gate.measured.is_some());
     gates
@@ -223,6 +224,23 @@ fn outage(results: &Results) -> Vec<Gate> {
             hole,
         ),
     ]
+}
+
+fn handshakes(results: &Results) -> Gate {
+    let p90 = |protocol| {
+        let mut runs = results.handshakes.iter();
+        let run = runs.find(|run| run.protocol == protocol)?;
+        Some(run.answered[1].unwrap_or(f64::INFINITY))
+    };
+    let times = p90(Protocol::Rudp)
+        .zip(p90(Protocol::Cubic))
+        .map(|(ours, tcp)| ours / tcp);
+    gate(
+        "handshakes, 10 %: p90, times TCP's",
+        false,
+        [1.0, 1.0],
+        times,
+    )
 }
 
 fn loopback(results: &Results) -> Vec<Gate> {

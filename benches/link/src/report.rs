@@ -8,7 +8,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use anyhow::Context;
 
-use crate::{gates, results::Results};
+use crate::{gates, protocol::Protocol, results::Results};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Where the pictures are, from the root.
@@ -51,6 +51,7 @@ pub fn markdown(results: &Results) -> String {
         text += &table.markdown();
     }
     text += &held(results);
+    text += &beaten(results);
     if !results.failures.is_empty() {
         text += "\nRuns that came to nothing:\n\n";
         for failure in &results.failures {
@@ -119,6 +120,18 @@ fn held(results: &Results) -> String {
         );
     }
     text
+}
+
+/// Where a peer of the same session does better.
+fn beaten(results: &Results) -> String {
+    let tables = tables::of(results);
+    let ours = Protocol::Rudp.to_string();
+    let lines = tables.iter().flat_map(|table| table.beaten(&ours));
+    let list: String = lines.map(|line| format!("- {line}\n")).collect();
+    if list.is_empty() {
+        return list;
+    }
+    format!("\nWhere a peer does better, the best of them:\n\n{list}")
 }
 
 #[cfg(test)]

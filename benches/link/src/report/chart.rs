@@ -117,14 +117,14 @@ pub fn svg(table: &Table) -> String {
     let drawn: Vec<_> = table.rows.iter().filter(|row| row.drawn).collect();
     let group = (WIDTH - LEFT) / table.columns.len().max(1) as f64;
     let bar = group * FILLED / drawn.len().max(1) as f64;
-    for (column, name) in table.columns.iter().enumerate() {
+    for (column, head) in table.columns.iter().enumerate() {
         let left = LEFT + group * column as f64;
         _ = writeln!(
             svg,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             left + group / 2.0,
             floor + 16.0,
-            escape(name)
+            escape(&head.name)
         );
         for (index, row) in drawn.iter().enumerate() {
             let Some(value) = row.cells.get(column).and_then(|cell| cell.value) else {
@@ -140,7 +140,7 @@ pub fn svg(table: &Table) -> String {
                 (floor - top).max(0.5),
                 colour(index),
                 escape(&row.name),
-                escape(name),
+                escape(&head.name),
                 escape(&row.cells[column].text),
             );
         }

@@ -13,8 +13,39 @@ pub struct Table {
     pub unit: &'static str,
     /// Whether the picture's axis is logarithmic.
     pub logarithmic: bool,
-    pub columns: Vec<String>,
+    pub columns: Vec<Column>,
     pub rows: Vec<Row>,
+}
+
+/// A column.
+pub struct Column {
+    pub name: String,
+    pub better: Better,
+}
+
+/// Which numbers of a column are better.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    More,
+    Less,
+    /// It is no contest.
+    Neither,
+}
+
+impl Column {
+    pub fn new(name: impl Into<String>, better: Better) -> Self {
+        let name = name.into();
+        Self { name, better }
+    }
+
+    /// Whether the first number is better.
+    fn prefers(&self, one: f64, other: f64) -> bool {
+        match self.better {
+            Better::More => one > other,
+            Better::Less => one < other,
+            Better::Neither => false,
+        }
+    }
 }
 
 /// A row.
@@ -45,13 +76,43 @@ impl Table {
     }
 
     pub fn markdown(&self) -> String {
-        let mut text = format!("| | {} |\n|---|", self.columns.join(" | "));
+        let names: Vec<_> = self.columns.iter().map(|it| it.name.as_str()).collect();
+        let mut text = format!("| | {} |\n|---|", names.join(" | "));
         text += &"---|".repeat(self.columns.len());
         for row in &self.rows {
             let cells: Vec<_> = row.cells.iter().map(|cell| cell.text.as_str()).collect();
             _ = write!(text, "\n| {} | {} |", row.name, cells.join(" | "));
         }
         text + "\n"
+    }
+
+    /// Where another row does better than the one of that name: the best, for each column.
+    pub fn beaten(&self, name: &str) -> Vec<String> {
+        let Some(ours) = self.rows.iter().find(|row| row.name == name) else {
+            return Vec::new();
+        };
+        let columns = self.columns.iter().enumerate();
+        let beaten = columns.filter_map(|(index, column)| {
+            let our = &ours.cells[index];
+            let others = self.rows.iter().filter(|row| row.drawn);
+            let best = others
+                .filter_map(|row| Some((row, row.cells[index].value?)))
+                .reduce(|best, it| {
+                    if column.prefers(it.1, best.1) {
+                        it
+                    } else {
+                        best
+                    }
+                })?;
+            let (row, value) = best;
+            column.prefers(value, our.value?).then(|| {
+                format!(
+                    "{}, {}: {} {}, {name} {}",
+                    self.title, column.name, row.name, row.cells[index].text, our.text
+                )
+            })
+        });
+        beaten.collect()
     }
 }
 
@@ -80,5 +141,34 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
+    }
+
+    #[test]
+    fn the_best_of_the_others_is_named_where_it_is_better() {
+        let row = |name: &str, values: [f64; 3], drawn| Row {
+            name: name.to_owned(),
+            cells: values.map(|value| Cell::of(Some(value))).into(),
+            drawn,
+        };
+        let table = Table {
+            name: "t",
+            title: "T",
+            note: String::new(),
+            unit: "",
+            logarithmic: false,
+            columns: vec![
+                Column::new("up", Better::More),
+                Column::new("down", Better::Less),
+                Column::new("flat", Better::Neither),
+            ],
+            rows: vec![
+                row("x", [10.0, 30.0, 1.0], true),
+                row("y", [11.0, 20.0, 9.0], true),
+                row("ours", [12.0, 25.0, 5.0], true),
+                row("gate", [99.0, 1.0, 0.0], false),
+            ],
+        };
+        assert_eq!(table.beaten("ours"), ["T, down: y 20.0, ours 25.0"]);
+        assert!(table.beaten("nobody").is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! The tables: which numbers stand where.
 
-use super::table::{Cell, Row, Table};
+use super::table::{Better, Cell, Column, Row, Table};
 use crate::{
     gates, plan,
     protocol::Protocol,
@@ -48,8 +48,14 @@ fn measured_rows(results: &Results) -> Vec<plan::Row> {
         .collect()
 }
 
-fn columns(rows: &[plan::Row]) -> Vec<String> {
-    rows.iter().map(|row| row.name.to_owned()).collect()
+fn columns(rows: &[plan::Row], better: Better) -> Vec<Column> {
+    let columns = rows.iter().map(|row| Column::new(row.name, better));
+    columns.collect()
+}
+
+fn all(names: &[&str], better: Better) -> Vec<Column> {
+    let columns = names.iter().map(|name| Column::new(*name, better));
+    columns.collect()
 }
 
 fn goodput(results: &Results) -> Table {
@@ -90,7 +96,7 @@ fn goodput(results: &Results) -> Table {
         ),
         unit: "Mbit/s",
         logarithmic: false,
-        columns: columns(&rows),
+        columns: columns(&rows, Better::More),
         rows: table,
     }
 }
@@ -109,7 +115,7 @@ fn overhead(results: &Results) -> Table {
             .to_owned(),
         unit: "%",
         logarithmic: false,
-        columns: columns(&rows),
+        columns: columns(&rows, Better::Less),
         rows: protocols(cells),
     }
 }
@@ -120,9 +126,11 @@ fn messages(results: &Results) -> Table {
         measured.then_some(loss)
     });
     let losses: Vec<_> = losses.into_iter().flatten().collect();
-    let columns = losses
-        .iter()
-        .flat_map(|loss| ["p50", "p99", "p99.9", "bytes"].map(|what| format!("{loss} %: {what}")));
+    let columns = losses.iter().flat_map(|loss| {
+        let column = |what, better| Column::new(format!("{loss} %: {what}"), better);
+        let [p50, p99, p999] = ["p50", "p99", "p99.9"].map(|what| column(what, Better::Less));
+        [p50, p99, p999, column("bytes", Better::Neither)]
+    });
     let cells = |protocol| {
         let cells = losses.iter().flat_map(|&loss| {
             let of = |share| Cell::of(gates::latency_of(results, loss, protocol, share));
@@ -153,7 +161,7 @@ fn outage(results: &Results) -> Table {
             .to_owned(),
         unit: "ms",
         logarithmic: true,
-        columns: ["silence", "hole"].map(String::from).into(),
+        columns: all(&["silence", "hole"], Better::Less),
         rows: protocols(|protocol| gates::outage_of(results, protocol).map(Cell::of).into()),
     }
 }
@@ -179,9 +187,10 @@ fn fairness(results: &Results) -> Table {
             drawn: true,
         }
     };
-    let columns = bottlenecks
-        .iter()
-        .flat_map(|bottleneck| [format!("{bottleneck}: share, %"), "drops".to_owned()]);
+    let columns = bottlenecks.iter().flat_map(|bottleneck| {
+        [format!("{bottleneck}: share, %"), "drops".to_owned()]
+            .map(|name| Column::new(name, Better::Neither))
+    });
     Table {
         name: "fairness",
         title: "Two flows over one bottleneck",
@@ -233,7 +242,7 @@ fn integrity(results: &Results) -> Table {
             .to_owned(),
         unit: "runs, packets",
         logarithmic: true,
-        columns: ["intact", "done", "flipped", "found"].map(String::from).into(),
+        columns: all(&["intact", "done", "flipped", "found"], Better::Neither),
         rows: protocols(cells),
     }
 }
@@ -252,7 +261,7 @@ fn handshakes(results: &Results) -> Table {
         note: "Fresh connections one after another over 40 ms with 10 % loss; the client knows nothing of the path.".to_owned(),
         unit: "s",
         logarithmic: false,
-        columns: ["p50", "p90", "p99"].map(String::from).into(),
+        columns: all(&["p50", "p90", "p99"], Better::Less),
         rows: protocols(cells),
     }
 }
@@ -278,7 +287,10 @@ fn loopback(results: &Results) -> Table {
             .to_owned(),
         unit: "GB/s, CPU-s/GB",
         logarithmic: true,
-        columns: ["GB/s", "CPU-s/GB"].map(String::from).into(),
+        columns: vec![
+            Column::new("GB/s", Better::More),
+            Column::new("CPU-s/GB", Better::Less),
+        ],
         rows: protocols(cells),
     }
 }
