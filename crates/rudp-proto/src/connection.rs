@@ -54,6 +54,7 @@ pub struct Connection {
     hello_due: bool,
     flight: Flight,
     congestion: Controller,
+    bundles: bool,
     /// When to ask the pacer again, if it holds something back (G4).
     paced_until: Option<Duration>,
     streams: Streams,
@@ -169,6 +170,7 @@ impl Connection {
             hello_due: false,
             flight: Flight::new(birth.estimator, config),
             congestion: Controller::new(config.congestion, birth.local_id),
+            bundles: config.bundles,
             paced_until: None,
             streams,
             acks: Acks::new(config.max_ack_delay),

@@ -18,6 +18,7 @@ use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sampl
 
 use crate::Config;
 use crate::congestion::Snapshot;
+use crate::ranges::length;
 use crate::sender::Chunk;
 use crate::streams::Told;
 use crate::wire::{AckRanges, ShortNumber};
@@ -27,6 +28,8 @@ use tail::Tail;
 
 /// So many numbers above the largest acknowledged one, an ACK asks for one itself (W11).
 const MOST_UNANSWERED: u64 = 1 << 14;
+/// A STREAM frame has no longer header (L15).
+const MOST_STREAM_HEADER: u64 = 20;
 /// Packets declared lost that are remembered, to recognise their late ACKs (L5).
 const MAX_REMEMBERED: usize = 2048;
 
@@ -35,6 +38,8 @@ const MAX_REMEMBERED: usize = 2048;
 pub(crate) struct Content {
     /// Pieces of streams: one in a bulk transfer, several small ones in a packet of thin streams.
     pub(crate) chunks: SmallVec<[Chunk; 1]>,
+    /// So many of them, the last ones, are repeated from packets before (L15).
+    pub(crate) bundled: usize,
     pub(crate) told: Vec<Told>,
     pub(crate) settings: bool,
     pub(crate) close: bool,
@@ -53,6 +58,8 @@ pub(crate) struct SentPacket {
     pub(crate) by_timer: bool,
     /// A later packet carries its content too: only the loss of that one makes it due (L14).
     pub(crate) repeated: bool,
+    /// A later packet has the pieces that it was the first to carry (L15).
+    pub(crate) bundled: bool,
     /// It left with ECT(0) (E1).
     pub(crate) marked: bool,
     /// It was declared lost; an acknowledgement of it comes late (L5).
@@ -62,6 +69,20 @@ pub(crate) struct SentPacket {
 }
 
 impl SentPacket {
+    fn is_in_a_later_one(&self) -> bool {
+        self.repeated || self.bundled
+    }
+
+    /// What it is the first to carry.
+    fn own_chunks(&self) -> &[Chunk] {
+        let Content {
+            chunks, bundled, ..
+        } = &self.content;
+        chunks
+            .get(..chunks.len().saturating_sub(*bundled))
+            .unwrap_or(&[])
+    }
+
     fn is_path_probe(&self) -> bool {
         self.bytes == 0
     }
@@ -402,7 +423,7 @@ impl Flight {
         let end = first_young.map_or(self.next, |(number, _)| *number);
         let candidates = self.packets.range(..end);
         let candidates =
-            candidates.filter(|(_, packet)| !packet.is_path_probe() && !packet.repeated);
+            candidates.filter(|(_, packet)| !packet.is_path_probe() && !packet.is_in_a_later_one());
         let earliest = candidates.min_by_key(|(_, packet)| rank(&packet.content));
         let number = earliest.map(|(number, _)| *number);
         let packet = number.and_then(|number| self.packets.remove(&number));
@@ -413,11 +434,44 @@ impl Flight {
         Some((expiry, packet))
     }
 
+    /// What packet `number` was the first to carry, if that is nothing but pieces of which the peer
+    /// lacks all, of `most` bytes together: the next packet repeats it (L15).
+    pub(crate) fn bundle(
+        &mut self,
+        number: u64,
+        most: u64,
+        is_whole: impl Fn(&Chunk) -> bool,
+    ) -> SmallVec<[Chunk; 1]> {
+        let Some(packet) = self.packets.get_mut(&number) else {
+            return SmallVec::new();
+        };
+        let own = packet.own_chunks();
+        let bytes = own.iter().fold(0, |sum: u64, chunk| {
+            let frame = length(&chunk.range).saturating_add(MOST_STREAM_HEADER);
+            sum.saturating_add(frame)
+        });
+        let Content {
+            told,
+            settings,
+            close,
+            ..
+        } = &packet.content;
+        let more = !told.is_empty() || *settings || *close || packet.repeated;
+        if more || bytes > most || !own.iter().all(is_whole) {
+            return SmallVec::new();
+        }
+        let own: SmallVec<_> = own.into();
+        packet.bundled = !own.is_empty();
+        own
+    }
+
     /// What is to be repeated next if nothing arrives, and when (L14).
     fn tail(&self) -> Option<(u64, Duration)> {
         let srtt = self.timer.estimator().srtt()?;
         let mut packets = self.packets.iter().filter(|_| self.silence.is_none());
-        let waits = |packet: &SentPacket| !packet.repeated && packet.content != Content::default();
+        let waits = |packet: &SentPacket| {
+            !packet.is_in_a_later_one() && packet.content != Content::default()
+        };
         let (number, oldest) = packets.find(|(_, packet)| waits(packet))?;
         let window = self.reordering.window(srtt);
         let deadline = self.tail.deadline(oldest.sent_at, srtt, window)?;

@@ -280,6 +280,13 @@ impl SendStream {
         }
     }
 
+    /// Whether nothing of `chunk` is acknowledged.
+    pub(crate) fn is_whole(&self, chunk: &Chunk) -> bool {
+        let known = chunk.range.start < self.base || (chunk.fin && self.fin == Fin::Acked);
+        let acked = self.acked.overlapping(chunk.range.clone()).next();
+        self.reset.is_none() && !known && acked.is_none()
+    }
+
     /// How far `chunk` is from the first byte that the peer lacks; `None` if it holds nothing that
     /// is not acknowledged yet.
     pub(crate) fn distance(&self, chunk: &Chunk) -> Option<u64> {

@@ -386,6 +386,41 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     assert_eq!((stats.timeouts, stats.tail_probes), (0, 1));
 }
 
+/// (L15)
+#[test]
+fn rule_rudp_l15_a_thin_stream_repeats_what_the_packets_before_carried() {
+    for bundles in [true, false] {
+        let config = Config { bundles, ..TRACED };
+        let (mut pair, client, server) = Pair::connected(config, clean());
+        pair.run_for(ms(100));
+        let (start, mut count) = (pair.now, 0);
+        pair.lets_pass = Box::new(move |_, from_client, _| {
+            count += u32::from(from_client);
+            !from_client || count != 1
+        });
+        pair.client.conn(client).put(&[1; 100]).unwrap();
+        pair.run_for(ms(10));
+        pair.client.conn(client).put(&[2; 100]).unwrap();
+        pair.run_until(start + ms(31)); // the second packet has arrived
+        let arrived = pair.server.bytes(server).len();
+        assert_eq!(arrived, if bundles { 200 } else { 0 });
+        pair.run_for(ms(300));
+        assert_eq!(pair.server.bytes(server).len(), 200);
+
+        // A piece that is large, or known to have arrived, is not repeated.
+        let sent = |pair: &mut Pair| pair.client.conn(client).stats().stream_bytes_sent;
+        let before = sent(&mut pair);
+        for length in [300, 100] {
+            pair.client.conn(client).put(&pattern(length)).unwrap();
+            pair.settle();
+        }
+        pair.run_for(ms(300));
+        pair.client.conn(client).put(&pattern(100)).unwrap();
+        pair.settle();
+        assert_eq!(sent(&mut pair) - before, 500);
+    }
+}
+
 /// (L16)
 #[test]
 fn rule_rudp_l16_what_an_ack_that_arrived_says_is_not_repeated() {

@@ -113,6 +113,7 @@ mod tests {
             acks_below: 0,
             by_timer: false,
             repeated: false,
+            bundled: false,
             marked: false,
             declared_lost: false,
             snapshot: rate.handle_sent(ms(*at), flight + 1_000 * index as u64),

@@ -50,6 +50,7 @@ mod tests {
             acks_below: 0,
             by_timer: false,
             repeated: false,
+            bundled: false,
             marked: false,
             declared_lost: true,
             snapshot: Snapshot::default(),

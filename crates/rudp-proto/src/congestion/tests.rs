@@ -39,6 +39,7 @@ impl World {
             acks_below: 0,
             by_timer: false,
             repeated: false,
+            bundled: false,
             marked: false,
             declared_lost: false,
             snapshot: self.control.handle_sent(self.now, bytes, flight),

@@ -7,6 +7,7 @@ use super::{Connection, Delivery, Phase};
 use crate::congestion::Admission;
 use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
+use crate::sender::Chunk;
 use crate::stats::add;
 use crate::trace::{Step, TracedPacket};
 use crate::wire::{self, BASE_DATAGRAM, Frame, Packet, RESET_LEN, TAG_LEN};
@@ -14,6 +15,11 @@ use crate::{CloseReason, Lost};
 
 /// The most that a frame about a stream needs, beside STREAM itself: type and three varints.
 const CONTROL_LEN: usize = 1 + 3 * 8;
+/// A flight of so many bytes is thin, and a packet of it repeats at most so many bytes of as many
+/// packets before (L15).
+const MOST_THIN: u64 = 4 * wire::BASE_DATAGRAM as u64;
+const MOST_BUNDLED: u64 = 256;
+const LOOKS_BACK: u64 = 8;
 /// More than a packet needs beside its stream data, to ask the window.
 const PACKET_OVERHEAD: u64 = 64;
 
@@ -147,6 +153,7 @@ impl Connection {
             acks_below: ack.flatten().unwrap_or_default(),
             by_timer,
             repeated: false,
+            bundled: false,
             marked,
             declared_lost: false,
             snapshot: self.congestion.handle_sent(now, bytes, in_flight),
@@ -238,23 +245,49 @@ impl Connection {
             content.told.push(told);
         }
         self.fill_streams(brim, out, &mut content);
+        self.bundle(brim, out, &mut content);
         if !pings && content == Content::default() {
             Frame::Ping.encode(out); // an expiry that has nothing else to repeat
         }
         content
     }
 
+    /// Appends what the packets just before carried, the newest first, while little is in flight and
+    /// nothing is held back (L15).
+    fn bundle(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
+        let next = self.flight.next_number();
+        let thin = self.flight.bytes() <= MOST_THIN.min(self.congestion.window() / 2);
+        if !self.bundles || !thin || content.chunks.is_empty() {
+            return;
+        }
+        let begin = out.len();
+        for number in (next.saturating_sub(LOOKS_BACK)..next).rev() {
+            let most = MOST_BUNDLED.saturating_sub(written(out, begin));
+            let most = most.min(left(brim, out) as u64);
+            let is_whole = |chunk: &Chunk| self.streams.is_whole(chunk);
+            for chunk in self.flight.bundle(number, most, is_whole) {
+                self.put_chunk(next, &chunk, out);
+                content.chunks.push(chunk);
+                content.bundled = content.bundled.saturating_add(1);
+            }
+        }
+    }
+
     /// Appends pieces of streams while there is room (S5).
     fn fill_streams(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
         let number = self.flight.next_number();
         while let Some(chunk) = self.streams.next_chunk(left(brim, out)) {
-            let len = length(&chunk.range);
-            wire::put_stream_header(out, chunk.id, chunk.range.start, len, chunk.fin);
-            self.streams.copy(&chunk, out);
-            add(&mut self.stats.stream_bytes_sent, len);
-            self.streams.handle_sent(number, &chunk);
+            self.put_chunk(number, &chunk, out);
             content.chunks.push(chunk);
         }
+    }
+
+    fn put_chunk(&mut self, number: u64, chunk: &Chunk, out: &mut Vec<u8>) {
+        let len = length(&chunk.range);
+        wire::put_stream_header(out, chunk.id, chunk.range.start, len, chunk.fin);
+        self.streams.copy(chunk, out);
+        add(&mut self.stats.stream_bytes_sent, len);
+        self.streams.handle_sent(number, chunk);
     }
 }
 

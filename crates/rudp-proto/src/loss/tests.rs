@@ -25,6 +25,7 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
         acks_below: 0,
         by_timer: false,
         repeated: false,
+        bundled: false,
         marked: false,
         declared_lost: false,
         snapshot: Snapshot::default(),

@@ -282,6 +282,12 @@ impl Streams {
         self.sends.get(&chunk.id)?.distance(chunk)
     }
 
+    /// Whether the peer may lack all of `chunk`.
+    pub(crate) fn is_whole(&self, chunk: &Chunk) -> bool {
+        let stream = self.sends.get(&chunk.id);
+        stream.is_some_and(|stream| stream.is_whole(chunk))
+    }
+
     /// Tells starved writers that there is room again, each once (F6).
     pub(crate) fn announce_room(&mut self) {
         let free = self.sending.free();
