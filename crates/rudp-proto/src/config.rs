@@ -8,8 +8,17 @@ use crate::wire::{BASE_DATAGRAM, LARGEST_DATAGRAM, MIN_IDLE_TIMEOUT, Versions};
 /// Settings of an [`Endpoint`](crate::Endpoint) and all its connections.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The retransmission timer; default [`rto::Config::RFC6298`].
+    /// The retransmission timer; default [`rto::Config::RFC6298`]. A floor below its 1 s, as
+    /// in [`rto::Config::GAMES`], repairs a lost tail sooner and bends rule 2.4-1 of RFC 6298:
+    /// [`rto::Config::deviations`] names what settings bend. `max_ack_delay` of both peers
+    /// must stay below it (L7).
     pub rto: rto::Config,
+    /// How long to go on without an acknowledgement of what was sent; default
+    /// [`rto::Limits::NONE`], so that only `idle_timeout` ends a silent connection. R1 is told
+    /// (K10); at R2, that of the handshake or a user timeout the connection is lost (K11). To be
+    /// met, a limit must be shorter than `idle_timeout`: those of [`rto::Limits::RFC9293`] are
+    /// longer than its default. A user timeout must exceed the initial RTO.
+    pub limits: rto::Limits,
     /// How many connections may live at once, both directions together; default
     /// 1,024, at least 1. A server at its limit answers "busy" (H9).
     pub max_connections: usize,
@@ -66,6 +75,7 @@ impl Config {
     /// The defaults named at each field.
     pub const DEFAULT: Self = Self {
         rto: rto::Config::RFC6298,
+        limits: rto::Limits::NONE,
         max_connections: 1024,
         send_buffer: 16 << 20,
         receive_window: 12 << 20,
@@ -85,6 +95,12 @@ impl Config {
 
     pub(crate) fn validate(&self) -> Result<rto::Estimator, ConfigError> {
         let estimator = rto::Estimator::new(self.rto).map_err(ConfigError::Rto)?;
+        match self.limits.user_timeout {
+            Some(timeout) if timeout <= self.rto.initial_rto => {
+                return Err(ConfigError::UserTimeout(timeout));
+            }
+            _ => {}
+        }
         if self.max_connections == 0 {
             return Err(ConfigError::NoConnections);
         }
@@ -170,6 +186,9 @@ impl fmt::Debug for Secrets {
 pub enum ConfigError {
     /// The timer's settings are refused.
     Rto(rto::ConfigError),
+    /// `limits.user_timeout` is not above `rto.initial_rto`: nothing would ever be
+    /// repeated (K11).
+    UserTimeout(Duration),
     /// `max_connections` is 0.
     NoConnections,
     /// `send_buffer`, `receive_window` or `stream_window` holds less than one datagram (F1).
@@ -192,6 +211,12 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rto(error) => error.fmt(f),
+            Self::UserTimeout(timeout) => {
+                write!(
+                    f,
+                    "user timeout {timeout:?} is not above the initial RTO (K11)"
+                )
+            }
             Self::NoConnections => f.write_str("max_connections is 0: nothing could connect"),
             Self::BufferTooSmall(bytes) => write!(
                 f,

@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
+use rto::{GiveUp, Limit};
+
 use crate::trace::Trace;
 
 use crate::StreamId;
@@ -14,6 +16,9 @@ pub enum Event {
     /// The handshake is done: the server's SETTINGS arrived here, or a client
     /// with a valid cookie got its connection (H6, H7).
     Connected,
+    /// R1 of [`Config::limits`](crate::Config::limits) is reached: the route may be stale, and
+    /// the end may come. Comes again only after something was acknowledged (K10).
+    Unanswered,
     /// The peer opened streams: call [`accept_stream`](crate::Connection::accept_stream) until
     /// `None` (S2).
     Opened,
@@ -70,6 +75,9 @@ pub enum Lost {
     Reset,
     /// The server is at its connection limit (H9).
     Busy,
+    /// What was sent was not acknowledged before R2 or the user timeout of
+    /// [`Config::limits`](crate::Config::limits); it may have arrived (K11).
+    GaveUp(GiveUp),
     /// Nothing arrived for the idle timeout (K2), or after a
     /// [`close`](crate::Connection::close) nothing moved for so long (K3).
     TimedOut,
@@ -102,6 +110,20 @@ impl fmt::Display for Lost {
             Self::Refused => f.write_str("refused: nobody listens there"),
             Self::Reset => f.write_str("reset: the peer does not know this connection"),
             Self::Busy => f.write_str("refused: the server is at its connection limit"),
+            Self::GaveUp(GiveUp {
+                limit,
+                retransmissions,
+                elapsed,
+            }) => {
+                let limit = match limit {
+                    Limit::R2 => "R2",
+                    Limit::UserTimeout => "the user timeout",
+                };
+                write!(
+                    f,
+                    "gave up at {limit}: no answer to {retransmissions} repetitions in {elapsed:?}"
+                )
+            }
             Self::TimedOut => f.write_str("timed out: no progress for the idle timeout"),
             Self::Version(theirs) => write!(f, "no common version: the server speaks {theirs}"),
             Self::Exhausted => f.write_str("exhausted: no packet number is left"),

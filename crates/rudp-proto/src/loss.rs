@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-use rto::{Estimator, Expiry, Observer, Outcome, Progress, RetransmitTimer, Sample, Timeout};
+use rto::{Estimator, Observer, Outcome, Progress, RetransmitTimer, Sample};
 
 use crate::Config;
 use crate::congestion::Snapshot;
@@ -161,7 +161,9 @@ impl Flight {
             silence: None,
             tail: Tail::new(config.max_ack_delay),
             reordering: Reordering::new(config.adapts_to_reordering),
-            timer: RetransmitTimer::new(estimator).observed_by(events),
+            timer: RetransmitTimer::new(estimator)
+                .with_limits(config.limits)
+                .observed_by(events),
             last_sent: None,
         }
     }
@@ -398,40 +400,30 @@ impl Flight {
         }
     }
 
-    /// The expiry of the timer, if it is due; it has no limits, so it never gives up.
-    pub(crate) fn expire(&mut self, now: Duration) -> Option<Expiry> {
-        match self.timer.handle_timeout(now)? {
-            Timeout::Retransmit(expiry) => Some(expiry),
-            Timeout::GiveUp(_) => None,
-        }
-    }
-
-    /// On expiry takes the packet whose contents are to be sent again: among
-    /// those that left an RTO ago, the one with the lowest `rank` (5.4-1), (L4).
-    pub(crate) fn handle_timeout(
+    /// After an `rto` ran out, takes the packet whose contents are to be sent again: among
+    /// those that left so long ago, the one with the lowest `rank` (5.4-1), (L4).
+    pub(crate) fn handle_expiry(
         &mut self,
         now: Duration,
+        rto: Duration,
         rank: impl Fn(&Content) -> u64,
-    ) -> Option<(Expiry, Option<SentPacket>)> {
-        let expiry = self.expire(now)?;
+    ) -> Option<SentPacket> {
         self.silence
             .get_or_insert_with(|| Silence::begin(now))
             .ask(now);
         // What left after the timer was armed has not had its RTO yet (5-1).
-        let young = |packet: &SentPacket| packet.sent_at.saturating_add(expiry.rto) > now;
+        let young = |packet: &SentPacket| packet.sent_at.saturating_add(rto) > now;
         let first_young = self.packets.iter().find(|(_, packet)| young(packet));
         let end = first_young.map_or(self.next, |(number, _)| *number);
         let candidates = self.packets.range(..end);
         let candidates =
             candidates.filter(|(_, packet)| !packet.is_path_probe() && !packet.is_in_a_later_one());
         let earliest = candidates.min_by_key(|(_, packet)| rank(&packet.content));
-        let number = earliest.map(|(number, _)| *number);
-        let packet = number.and_then(|number| self.packets.remove(&number));
-        if let (Some(number), Some(packet)) = (number, &packet) {
-            self.bytes = self.bytes.saturating_sub(packet.bytes);
-            self.remember(number, packet.clone());
-        }
-        Some((expiry, packet))
+        let number = earliest.map(|(number, _)| *number)?;
+        let packet = self.packets.remove(&number)?;
+        self.bytes = self.bytes.saturating_sub(packet.bytes);
+        self.remember(number, packet.clone());
+        Some(packet)
     }
 
     /// What packet `number` was the first to carry, if that is nothing but pieces of which the peer

@@ -135,6 +135,7 @@ impl Shared {
                 | Event::MessageReadable
                 | Event::MessageWritable
                 | Event::MessageExpired(_) => {}
+                Event::Unanswered => tracing::debug!(?handle, "unanswered"),
                 Event::Trace(trace) => deferred.traces.push((handle, trace)),
                 Event::Closed(reason) => {
                     tracing::debug!(?handle, %reason, "closed");

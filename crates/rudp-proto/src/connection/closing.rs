@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::time::Duration;
 
+use rto::GiveUp;
+
 use super::{Connection, Delivery, Phase, bounded};
 use crate::{CloseReason, Lost};
 
@@ -217,6 +219,11 @@ impl Connection {
     /// Our packets are no longer known to the peer, which forgot or restarted.
     pub(super) fn handle_forgotten(&mut self) {
         self.lose(self.reason_without_peer(Lost::Reset)); // (K5)
+    }
+
+    /// What was sent has gone unanswered for as long as `Config::limits` allows (K11).
+    pub(super) fn handle_given_up(&mut self, why: GiveUp) {
+        self.lose(self.reason_without_peer(Lost::GaveUp(why)));
     }
 
     /// Only a peer that acknowledged our CLOSE has certainly got everything.

@@ -16,6 +16,7 @@ pub(super) struct Events {
     /// How many were dropped since the host was told.
     missed: u64,
     pub(super) connected: bool,
+    pub(super) unanswered: bool,
     pub(super) closed: Option<CloseReason>,
 }
 
@@ -49,7 +50,10 @@ impl Events {
         if let Some(trace) = self.traces.pop_front() {
             return Some(Event::Trace(trace));
         }
-        take(&mut self.connected).then_some(Event::Connected)
+        if take(&mut self.connected) {
+            return Some(Event::Connected);
+        }
+        take(&mut self.unanswered).then_some(Event::Unanswered)
     }
 }
 

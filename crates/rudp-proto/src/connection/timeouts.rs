@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use rto::{Expiry, Timeout};
+
 use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
 use crate::loss::Content;
@@ -123,8 +125,15 @@ impl Connection {
     }
 
     fn handle_expiry(&mut self, now: Duration) {
+        let expiry = match self.flight.timer_mut().handle_timeout(now) {
+            None => return,
+            Some(Timeout::GiveUp(why)) => return self.handle_given_up(why),
+            Some(Timeout::Retransmit(expiry)) => expiry,
+        };
+        add(&mut self.stats.timeouts, 1);
+        self.events.unanswered |= expiry.r1; // (K10)
         if self.phase == Phase::Connecting {
-            return self.handle_hello_expiry(now);
+            return self.handle_hello_expiry(now, &expiry);
         }
         let flight = self.flight.bytes();
         let (streams, settings) = (&self.streams, self.settings);
@@ -137,12 +146,8 @@ impl Connection {
             let nearest = chunks.filter_map(|chunk| streams.distance(chunk)).min();
             nearest.map_or(NOTHING, |distance| distance.saturating_add(1))
         };
-        let Some((expiry, packet)) = self.flight.handle_timeout(now, rank) else {
-            return;
-        };
-        add(&mut self.stats.timeouts, 1);
         self.ecn_path.handle_expiry();
-        if let Some(packet) = &packet {
+        if let Some(packet) = &self.flight.handle_expiry(now, expiry.rto, rank) {
             add(&mut self.stats.packets_lost, 1);
             self.ecn_path.handle_lost(packet.marked.into());
             self.mtu.handle_lost(now, packet.sent_at, packet.bytes);
@@ -178,11 +183,7 @@ impl Connection {
             && self.last_received.saturating_add(rto) <= now
     }
 
-    fn handle_hello_expiry(&mut self, now: Duration) {
-        let Some(expiry) = self.flight.expire(now) else {
-            return;
-        };
-        add(&mut self.stats.timeouts, 1);
+    fn handle_hello_expiry(&mut self, now: Duration, expiry: &Expiry) {
         self.hello_due = true;
         let step = Step::Retransmit {
             rto: expiry.rto,

@@ -99,13 +99,9 @@ fn an_expiry_takes_the_lowest_offset_of_what_left_an_rto_ago() {
     flight.handle_sent(ms(1), Some(stale));
     ack(&mut flight, 2, 0..1); // arms the timer again
     flight.handle_sent(ms(3), Some(packet(ms(3), 0))); // lower still, but too young
-    assert!(flight.handle_timeout(ms(1_001), rank).is_none(), "early");
-    let (expiry, taken) = flight.handle_timeout(ms(1_002), rank).unwrap();
-    let taken = taken.unwrap();
-    assert_eq!(
-        (expiry.rto, taken.sent_at, rank(&taken.content)),
-        (ms(1_000), ms(1), 5)
-    );
+    assert_eq!(flight.timer().poll_timeout(), Some(ms(1_002)));
+    let taken = flight.handle_expiry(ms(1_002), ms(1_000), rank).unwrap();
+    assert_eq!((taken.sent_at, rank(&taken.content)), (ms(1), 5));
 }
 
 #[test]
@@ -155,7 +151,7 @@ fn what_arrived_late_is_awaited_from_then_on() {
 #[test]
 fn an_ack_of_what_followed_an_expiry_proves_what_came_before_it_lost() {
     let mut flight = flight(&[0, 0, 900]);
-    flight.handle_timeout(ms(1_000), rank).unwrap();
+    flight.handle_expiry(ms(1_000), ms(1_000), rank).unwrap();
     flight.handle_sent(ms(1_000), Some(packet(ms(1_000), 0)));
     let acked = ack(&mut flight, 1_050, 3..4);
     assert_eq!(acked.lost.len(), 2, "packets 1 and 2");
@@ -165,7 +161,8 @@ fn an_ack_of_what_followed_an_expiry_proves_what_came_before_it_lost() {
 #[test]
 fn the_rto_after_an_expiry_counts_from_the_repetition() {
     let mut flight = flight(&[0]);
-    flight.handle_timeout(ms(1_000), rank).unwrap();
+    assert!(flight.timer_mut().handle_timeout(ms(1_000)).is_some());
+    flight.handle_expiry(ms(1_000), ms(1_000), rank).unwrap();
     let repetition = SentPacket {
         by_timer: true,
         marked: false,
