@@ -120,7 +120,11 @@ fn rule_rudp_f7_a_window_grows_on_a_fast_long_path_and_not_on_a_thin_one() {
             _ => None,
         });
         let limits: Vec<u64> = limits.collect();
-        let last = limits.windows(2).map(|two| two[1] - two[0]).last().unwrap();
+        let last = limits
+            .windows(2)
+            .map(|two| two[1] - two[0])
+            .next_back()
+            .unwrap();
         assert!((step..step + step / 8).contains(&last), "{limits:?}");
     }
 }

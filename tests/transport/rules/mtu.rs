@@ -106,11 +106,11 @@ fn rule_rudp_u2_a_lost_probe_is_no_congestion() {
         let (mut wide, client, server) = Pair::connected(up_to(BASE_DATAGRAM), narrow(1_300));
         transfer(&mut wide, client, server, 150_000);
         let took = |pair: &Pair| {
-            let sent = pair
+            let mut sent = pair
                 .log
                 .iter()
                 .filter(|(_, client, datagram)| *client && datagram.len() > 500);
-            sent.last().unwrap().0
+            sent.next_back().unwrap().0
         };
         let late = took(&pair).saturating_sub(took(&wide));
         assert!(
