@@ -234,7 +234,7 @@ fn home_of(path: &str) -> Option<usize> {
     (DOCUMENTS.iter()).position(|document| document.homes.iter().any(at))
 }
 
-/// The list that an id belongs to: by its letter, decisions by where they are cited.
+/// The list that an id belongs to: by its letter, first of all where it is cited.
 fn document_of(id: &str, home: Option<usize>, rules: &[Rules; 5]) -> Option<usize> {
     let kind = |id: &str| {
         (
@@ -245,7 +245,9 @@ fn document_of(id: &str, home: Option<usize>, rules: &[Rules; 5]) -> Option<usiz
     if id.starts_with('D') {
         return home;
     }
-    (0..DOCUMENTS.len()).find(|&document| rules[document].keys().any(|rule| kind(rule) == kind(id)))
+    let has_kind = |document: &usize| rules[*document].keys().any(|rule| kind(rule) == kind(id));
+    home.filter(|document| rules[*document].contains_key(id))
+        .or_else(|| (0..DOCUMENTS.len()).find(has_kind))
 }
 
 /// The test functions named for a rule: name, list, and the id if it can be read.

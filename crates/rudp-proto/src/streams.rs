@@ -274,9 +274,9 @@ impl Streams {
         self.settle_recv(id);
     }
 
-    /// So many bytes are read, or nobody will read them: the peer may send as many more.
+    /// So many more bytes are read, or nobody will read them: the peer may send as many more.
     fn consume(&mut self, bytes: u64) {
-        if self.window.consume(bytes) {
+        if self.window.consume(bytes) || self.window.is_tight(self.received) {
             self.tell(Control::MaxData);
         }
     }

@@ -66,7 +66,7 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
     let (mut pair, client, server) = Pair::connected(config, clean());
     pair.server.reads = false;
     pair.lets_pass = Box::new(|_, from_client, bytes| {
-        from_client || !has(bytes, |frame| matches!(frame, Frame::MaxData(_)))
+        from_client || !has(bytes, |frame| matches!(frame, Frame::MaxStreamData { .. }))
     });
     pair.client.conn(client).put(&pattern(30_000)).unwrap();
     pair.run_for(ms(500));
@@ -76,7 +76,7 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
     let limits = |pair: &Pair| {
         let frames = pair.frames(false).into_iter();
         let limit = frames.filter_map(|(_, _, frame)| match frame {
-            Frame::MaxData(limit) => Some(limit),
+            Frame::MaxStreamData { limit, .. } => Some(limit),
             _ => None,
         });
         limit.collect::<Vec<_>>()
@@ -107,7 +107,7 @@ fn rule_rudp_f7_a_window_grows_on_a_fast_long_path_and_not_on_a_thin_one() {
     };
     // The last step from one limit to the next: half of the window.
     for (link, len, step) in [
-        (path(100_000_000, ms(100), 2_500_000), 40 << 20, 4 << 20),
+        (path(100_000_000, ms(100), 2_500_000), 24 << 20, 4 << 20),
         (path(1_000_000, ms(10), 25_000), 3 << 20, 256 << 10),
     ] {
         let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);

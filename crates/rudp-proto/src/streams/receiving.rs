@@ -110,8 +110,8 @@ impl Streams {
         let more = stream.highest().saturating_sub(highest);
         let is_cut = stream.is_cut();
         self.received = self.received.saturating_add(more);
+        self.consume(if is_cut { more } else { 0 }); // what is cut, nobody reads
         if is_cut {
-            self.consume(more); // nobody reads it
             self.settle_recv(id);
         }
         let urgency = if urgent {

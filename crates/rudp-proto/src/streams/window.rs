@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::wire::MAX_VARINT;
+use crate::wire::{MAX_DATAGRAM, MAX_VARINT};
 
 /// A receive window, of one stream or of a whole connection (F1, F3, F7).
 #[derive(Debug)]
@@ -52,6 +52,19 @@ impl Window {
         self.advertised.saturating_sub(self.consumed) <= self.size / 2
     }
 
+    /// Whether the peer, of which `received` bytes arrived, is to hear of a new limit since what
+    /// is read slowly takes much of the window: today's limit adds a datagram, and more than the
+    /// peer has left (F3).
+    pub(crate) fn is_tight(&self, received: u64) -> bool {
+        let left = self.advertised.saturating_sub(received);
+        let more = self.today().saturating_sub(self.advertised);
+        more >= left.max(MAX_DATAGRAM as u64)
+    }
+
+    fn today(&self) -> u64 {
+        self.consumed.saturating_add(self.size).min(MAX_VARINT)
+    }
+
     /// Makes the limit to tell now. The window doubles if half of it was used within two round
     /// trips: the path is faster than the window (F7).
     pub(crate) fn renew(&mut self, now: Duration, rtt: Option<Duration>) -> u64 {
@@ -62,8 +75,7 @@ impl Window {
             }
             self.renewed_at = now;
         }
-        let limit = self.consumed.saturating_add(self.size).min(MAX_VARINT);
-        self.advertised = self.advertised.max(limit);
+        self.advertised = self.advertised.max(self.today());
         self.advertised
     }
 
@@ -99,6 +111,16 @@ mod tests {
         assert!(window.needs(150) && !window.needs(100));
         window.handle_acked(150);
         assert!(!window.needs(150));
+    }
+
+    #[test]
+    fn what_nobody_reads_does_not_keep_the_rest_of_the_window_from_the_peer() {
+        let mut window = Window::new(ms(0), 100_000, 100_000);
+        assert!(!window.consume(40_000));
+        assert!(!window.is_tight(59_999) && window.is_tight(60_000));
+        assert_eq!(window.renew(ms(1), None), 140_000);
+        assert!(!window.consume(1_199) && !window.is_tight(140_000), "silly");
+        assert!(!window.consume(1) && window.is_tight(140_000));
     }
 
     #[test]
