@@ -95,6 +95,11 @@ impl RecvStream {
         Some(end_of(*start, piece)).filter(|end| *end >= offset)
     }
 
+    /// How far what arrived reaches beyond the first gap.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.highest.saturating_sub(self.in_order())
+    }
+
     /// Whether something waits for an earlier piece (L7).
     pub(crate) fn has_gap(&self) -> bool {
         !self.pieces.is_empty()

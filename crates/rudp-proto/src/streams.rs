@@ -274,6 +274,14 @@ impl Streams {
         self.settle_recv(id);
     }
 
+    /// The window of a stream is so large: that of the connection is half as large again (F7).
+    fn follow(&mut self, size: u64) {
+        let grows = self.window.grow(size.saturating_add(size / 2));
+        if grows {
+            self.tell(Control::MaxData);
+        }
+    }
+
     /// So many more bytes are read, or nobody will read them: the peer may send as many more.
     fn consume(&mut self, bytes: u64) {
         if self.window.consume(bytes) || self.window.is_tight(self.received) {

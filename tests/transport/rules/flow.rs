@@ -70,8 +70,8 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
     });
     pair.client.conn(client).put(&pattern(30_000)).unwrap();
     pair.run_for(ms(500));
-    let mut part = [0; 4_999];
-    assert_eq!(pair.server.conn(server).take(&mut part), Ok(Some(4_999)));
+    let mut part = [0; 2_499];
+    assert_eq!(pair.server.conn(server).take(&mut part), Ok(Some(2_499)));
     pair.settle();
     let limits = |pair: &Pair| {
         let frames = pair.frames(false).into_iter();
@@ -81,15 +81,15 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
         });
         limit.collect::<Vec<_>>()
     };
-    assert_eq!(limits(&pair), [0; 0], "more than half is left");
+    assert_eq!(limits(&pair), [0; 0], "less than a quarter is read");
     pair.server.conn(server).take(&mut part[..1]).unwrap();
     pair.settle();
-    assert_eq!(limits(&pair), [15_000]);
+    assert_eq!(limits(&pair), [12_500]);
     pair.server.conn(server).take(&mut part[..1_000]).unwrap();
     pair.run_for(s(1));
     let limits = limits(&pair);
-    assert_eq!(limits[0], 15_000);
-    let today = limits[1..].iter().all(|limit| *limit == 16_000);
+    assert_eq!(limits[0], 12_500);
+    let today = limits[1..].iter().all(|limit| *limit == 13_500);
     assert!(
         limits.len() > 1 && today,
         "not the limit of then: {limits:?}"
@@ -105,10 +105,10 @@ fn rule_rudp_f7_a_window_grows_on_a_fast_long_path_and_not_on_a_thin_one() {
         delay,
         ..LinkConfig::PERFECT
     };
-    // The last step from one limit to the next: half of the window.
+    // The last step from one limit to the next: a quarter of the window.
     for (link, len, step) in [
-        (path(100_000_000, ms(100), 2_500_000), 24 << 20, 4 << 20),
-        (path(1_000_000, ms(10), 25_000), 3 << 20, 256 << 10),
+        (path(100_000_000, ms(100), 2_500_000), 24 << 20, 2 << 20),
+        (path(1_000_000, ms(10), 25_000), 3 << 20, 128 << 10),
     ] {
         let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);
         pair.client.send_all(client, &pattern(len));

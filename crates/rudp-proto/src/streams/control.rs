@@ -82,8 +82,7 @@ impl Streams {
                 let stream = self.recvs.get_mut(&id)?;
                 let limit = stream.window.renew(now, rtt);
                 let size = stream.window.size();
-                // Several streams are to be as fast as their windows allow.
-                self.window.grow(size.saturating_add(size / 2));
+                self.follow(size);
                 Frame::MaxStreamData { id, limit }
             }
         })

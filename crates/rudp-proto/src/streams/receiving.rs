@@ -107,9 +107,15 @@ impl Streams {
         if !stream.needs_window() {
             self.control.remove(&Control::MaxStreamData(id));
         }
+        let grows = stream.needs_window() && stream.window.handle_waiting(stream.waiting());
+        let size = stream.window.size();
         let more = stream.highest().saturating_sub(highest);
         let is_cut = stream.is_cut();
         self.received = self.received.saturating_add(more);
+        if grows {
+            self.tell(Control::MaxStreamData(id));
+            self.follow(size);
+        }
         self.consume(if is_cut { more } else { 0 }); // what is cut, nobody reads
         if is_cut {
             self.settle_recv(id);

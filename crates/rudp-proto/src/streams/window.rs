@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::wire::{MAX_DATAGRAM, MAX_VARINT};
+use crate::wire::{BASE_DATAGRAM, MAX_VARINT};
 
 /// A receive window, of one stream or of a whole connection (F1, F3, F7).
 #[derive(Debug)]
@@ -15,8 +15,9 @@ pub(crate) struct Window {
     /// The largest limit told to the peer, and acknowledged by it.
     advertised: u64,
     confirmed: u64,
-    /// When the reader last had used half of the window.
-    renewed_at: Duration,
+    /// The reader has used a quarter of the window, and when it last had.
+    is_used: bool,
+    used_at: Duration,
 }
 
 impl Window {
@@ -28,7 +29,8 @@ impl Window {
             consumed: 0,
             advertised: size,
             confirmed: size,
-            renewed_at: now,
+            is_used: false,
+            used_at: now,
         }
     }
 
@@ -41,15 +43,18 @@ impl Window {
         self.size
     }
 
-    /// So many bytes will not come back; says whether the peer is to hear of a new limit: half of
-    /// the window or less is left (F3).
+    /// So many bytes will not come back; says whether the peer is to hear of a new limit: a
+    /// quarter of the window is used (F3).
     pub(crate) fn consume(&mut self, bytes: u64) -> bool {
         self.consumed = self.consumed.saturating_add(bytes);
-        self.is_half_used()
+        self.is_used = self.advertised.saturating_sub(self.consumed) <= self.size / 4 * 3;
+        self.is_used
     }
 
-    fn is_half_used(&self) -> bool {
-        self.advertised.saturating_sub(self.consumed) <= self.size / 2
+    /// So many bytes wait for a gap to be filled; says whether the window grows for that, since
+    /// they fill half of it (F7).
+    pub(crate) fn handle_waiting(&mut self, bytes: u64) -> bool {
+        bytes >= self.size / 2 && self.grow(self.size.saturating_mul(2))
     }
 
     /// Whether the peer, of which `received` bytes arrived, is to hear of a new limit since what
@@ -58,30 +63,32 @@ impl Window {
     pub(crate) fn is_tight(&self, received: u64) -> bool {
         let left = self.advertised.saturating_sub(received);
         let more = self.today().saturating_sub(self.advertised);
-        more >= left.max(MAX_DATAGRAM as u64)
+        more >= left.max(BASE_DATAGRAM as u64)
     }
 
     fn today(&self) -> u64 {
         self.consumed.saturating_add(self.size).min(MAX_VARINT)
     }
 
-    /// Makes the limit to tell now. The window doubles if half of it was used within two round
-    /// trips: the path is faster than the window (F7).
+    /// Makes the limit to tell now. The window doubles if a quarter of it was used within a round
+    /// trip: the path is faster than the window (F7).
     pub(crate) fn renew(&mut self, now: Duration, rtt: Option<Duration>) -> u64 {
-        if self.is_half_used() {
-            let patience = rtt.unwrap_or_default().saturating_mul(2);
-            if now.saturating_sub(self.renewed_at) < patience {
+        if core::mem::take(&mut self.is_used) {
+            let patience = rtt.unwrap_or_default();
+            if now.saturating_sub(self.used_at) < patience {
                 self.grow(self.size.saturating_mul(2));
             }
-            self.renewed_at = now;
+            self.used_at = now;
         }
         self.advertised = self.advertised.max(self.today());
         self.advertised
     }
 
-    /// Makes it at least so large, if it may be.
-    pub(crate) fn grow(&mut self, size: u64) {
+    /// Makes it at least so large, if it may be; says whether that changes anything.
+    pub(crate) fn grow(&mut self, size: u64) -> bool {
+        let before = self.size;
         self.size = self.size.max(size.min(self.max));
+        self.size > before
     }
 
     pub(crate) fn handle_acked(&mut self, limit: u64) {
@@ -103,37 +110,45 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_due_when_half_of_the_window_is_used() {
+    fn the_limit_is_due_when_a_quarter_of_the_window_is_used() {
         let mut window = Window::new(ms(0), 100, 100);
-        assert!(!window.consume(49));
+        assert!(!window.consume(24));
         assert!(window.consume(1));
-        assert_eq!(window.renew(ms(1), None), 150);
-        assert!(window.needs(150) && !window.needs(100));
-        window.handle_acked(150);
-        assert!(!window.needs(150));
+        assert_eq!(window.renew(ms(1), None), 125);
+        assert!(window.needs(125) && !window.needs(100));
+        window.handle_acked(125);
+        assert!(!window.needs(125));
     }
 
     #[test]
     fn what_nobody_reads_does_not_keep_the_rest_of_the_window_from_the_peer() {
         let mut window = Window::new(ms(0), 100_000, 100_000);
-        assert!(!window.consume(40_000));
-        assert!(!window.is_tight(59_999) && window.is_tight(60_000));
-        assert_eq!(window.renew(ms(1), None), 140_000);
-        assert!(!window.consume(1_199) && !window.is_tight(140_000), "silly");
-        assert!(!window.consume(1) && window.is_tight(140_000));
+        assert!(!window.consume(24_000));
+        assert!(!window.is_tight(75_999) && window.is_tight(76_000));
+        assert_eq!(window.renew(ms(1), None), 124_000);
+        assert!(!window.consume(1_199) && !window.is_tight(124_000), "silly");
+        assert!(!window.consume(1) && window.is_tight(124_000));
     }
 
     #[test]
-    fn it_doubles_while_half_is_used_within_two_round_trips_and_stops_at_the_most() {
+    fn it_doubles_while_a_quarter_is_used_within_a_round_trip_and_stops_at_the_most() {
         let rtt = Some(ms(10));
         let mut window = Window::new(ms(0), 100, 300);
+        window.consume(25);
+        assert_eq!(window.renew(ms(10), rtt), 125, "a round trip is slow");
+        window.consume(25);
+        assert_eq!(window.renew(ms(19), rtt), 250, "less is fast");
         window.consume(50);
-        assert_eq!(window.renew(ms(20), rtt), 150, "two round trips are slow");
-        window.consume(50);
-        assert_eq!(window.renew(ms(39), rtt), 300, "less is fast");
-        window.consume(100);
-        assert_eq!(window.renew(ms(40), rtt), 500, "at most 300");
+        assert_eq!(window.renew(ms(20), rtt), 400, "at most 300");
         assert_eq!(window.size(), 300);
+    }
+
+    #[test]
+    fn it_doubles_when_half_of_it_waits_for_a_gap_to_be_filled() {
+        let mut window = Window::new(ms(0), 100, 150);
+        assert!(!window.handle_waiting(49) && window.handle_waiting(50));
+        assert_eq!(window.renew(ms(1), None), 150);
+        assert!(!window.handle_waiting(150), "at most 150");
     }
 
     #[test]
