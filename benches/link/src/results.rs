@@ -37,6 +37,9 @@ pub struct Bulk {
     /// Bytes that entered the link on the way there, for each byte of payload.
     pub wire: f64,
     pub queue_drops: u64,
+    /// The share of packets that the tunnel delivered late, both ways: a busy machine.
+    #[serde(default)]
+    pub late: f64,
 }
 
 /// Small messages.

@@ -81,7 +81,8 @@ fn over_a_row(lab: &Lab, row: &Row, protocol: Protocol, seed: u64) -> anyhow::Re
     lab.restart(&row.link, seed)?;
     let (client, served) = transfer(lab, protocol, BYTES, LIMIT)?;
     anyhow::ensure!(served.intact, "wrong bytes arrived");
-    let counters = lab.counters()?.there;
+    let counters = lab.counters()?;
+    let delivered = counters.there.delivered + counters.back.delivered;
     let seconds = client.seconds.unwrap_or(LIMIT.as_secs_f64());
     Ok(Bulk {
         row: row.name.to_owned(),
@@ -89,8 +90,9 @@ fn over_a_row(lab: &Lab, row: &Row, protocol: Protocol, seed: u64) -> anyhow::Re
         seed,
         goodput: served.received as f64 * 8.0 / seconds / 1e6,
         done: client.seconds.is_some(),
-        wire: counters.entered_bytes as f64 / served.received.max(1) as f64,
-        queue_drops: counters.lost_queue,
+        wire: counters.there.entered_bytes as f64 / served.received.max(1) as f64,
+        queue_drops: counters.there.lost_queue,
+        late: counters.late as f64 / delivered.max(1) as f64,
     })
 }
 
