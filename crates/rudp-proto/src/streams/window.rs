@@ -47,7 +47,8 @@ impl Window {
     /// quarter of the window is used (F3).
     pub(crate) fn consume(&mut self, bytes: u64) -> bool {
         self.consumed = self.consumed.saturating_add(bytes);
-        self.is_used = self.advertised.saturating_sub(self.consumed) <= self.size / 4 * 3;
+        let left = self.advertised.saturating_sub(self.consumed);
+        self.is_used = left <= self.size.saturating_sub(self.size / 4);
         self.is_used
     }
 
