@@ -15,7 +15,7 @@ use rto::Estimator;
 use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
 use crate::stats::add;
-use crate::wire::{BASE_DATAGRAM, Datagram, DecodeError, Header};
+use crate::wire::{BASE_DATAGRAM, Datagram, DecodeError, Header, LARGEST_DATAGRAM};
 use crate::{Config, ConfigError, ConnectError, Connection, Ecn, EndpointStats, Event, Secrets};
 
 /// Connections that linger at most; more end early (K7).
@@ -105,6 +105,8 @@ pub struct Endpoint {
     /// Connections whose `Closed` event the host has fetched: their handles are
     /// dead (K7).
     closed: BTreeSet<Handle>,
+    /// The one whose `Closed` was fetched just now: it still has counters to read.
+    told_closed: Option<Handle>,
     /// Of those connections that are not in `to_transmit`.
     deadlines: deadlines::Deadlines,
     /// Connections that may have something to send, and the one served last.
@@ -133,6 +135,7 @@ impl Endpoint {
             by_local: BTreeMap::new(),
             by_remote: BTreeMap::new(),
             closed: BTreeSet::new(),
+            told_closed: None,
             deadlines: deadlines::Deadlines::default(),
             to_transmit: BTreeSet::new(),
             served: Handle(0),
@@ -362,6 +365,11 @@ impl Endpoint {
     /// something to tell.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        if let Some(handle) = self.told_closed.take() {
+            self.closed.insert(handle);
+            self.limit_lingering();
+            self.bury(handle);
+        }
         while let Some(&handle) = self.eventful.first() {
             let event = self
                 .connection_mut_quietly(handle)
@@ -371,16 +379,15 @@ impl Endpoint {
                 continue;
             };
             if matches!(event, Event::Closed(_)) {
-                self.closed.insert(handle);
-                self.limit_lingering();
-                self.bury(handle);
+                self.told_closed = Some(handle);
             }
             return Some((handle, event));
         }
         None
     }
 
-    /// A connection, until its [`Event::Closed`] has been fetched.
+    /// A connection, until [`poll_event`](Self::poll_event) is called after it gave its
+    /// [`Event::Closed`].
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection> {
         self.connections
@@ -388,8 +395,8 @@ impl Endpoint {
             .filter(|_| !self.closed.contains(&handle))
     }
 
-    /// A connection to write to, read from or close, until its
-    /// [`Event::Closed`] has been fetched.
+    /// A connection to write to, read from or close, for as long as
+    /// [`connection`](Self::connection) has it.
     #[must_use]
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
         if self.connections.contains_key(&handle) && !self.closed.contains(&handle) {
@@ -501,7 +508,10 @@ fn fill(
     for _ in 1..max_segments {
         // A short one is shorter than what a next one may have to carry beside stream data.
         let full = (MIN_SEGMENT..=connection.datagram_size()).contains(&size);
-        let goes_on = full && out.len() == end && connection.is_ecn_settled();
+        let goes_on = full
+            && out.len() == end
+            && connection.is_ecn_settled()
+            && end.saturating_add(size) <= LARGEST_DATAGRAM; // the system begins with one packet
         if !goes_on || !connection.poll_transmit(now, size, out) {
             break;
         }

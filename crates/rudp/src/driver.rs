@@ -1,35 +1,38 @@
 //! The task that owns the socket: datagrams in, timers, datagrams out, events.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, pin::pin, sync::Arc, time::Duration};
 
-use rudp_proto::wire::LARGEST_DATAGRAM;
-use tokio::{net::UdpSocket, time::sleep_until};
+use rudp_proto::Transmit;
+use tokio::{
+    task::yield_now,
+    time::{Sleep, sleep_until},
+};
 
 use crate::{
-    socket,
+    socket::{BatchSocket, Inbox, is_unreachable},
     state::{Shared, State, TraceSink},
 };
 
-/// The most datagrams to take in, and to send, before the application gets
-/// its turn with the shared state.
-const BATCH: usize = 64;
+/// The most batches of datagrams to send before the application gets its turn with the shared
+/// state. What one system call receives is as much.
+const BATCHES: usize = 4;
 
 pub(crate) struct Driver {
-    pub(crate) socket: UdpSocket,
-    pub(crate) peer: Option<SocketAddr>, // `Some`: the socket is connected to it
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) on_trace: Option<TraceSink>,
-    pub(crate) outgoing: Outgoing,
+    socket: BatchSocket,
+    shared: Arc<Shared>,
+    on_trace: Option<TraceSink>,
+    inbox: Inbox,
+    outbox: Outbox,
 }
 
-/// The datagram that is being sent.
+/// The datagrams that are being sent.
 #[derive(Default)]
-pub(crate) struct Outgoing {
-    datagram: Vec<u8>,
-    to: Option<SocketAddr>, // `Some`: the system's buffer was full, try again
+struct Outbox {
+    datagrams: Vec<u8>,
+    waiting: Option<Transmit>, // the system's buffer was full, try again
 }
 
-/// What a batch left to do.
+/// What a turn left to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Nothing,
@@ -38,25 +41,42 @@ enum Left {
 }
 
 impl Driver {
+    pub(crate) fn new(
+        socket: BatchSocket,
+        shared: Arc<Shared>,
+        on_trace: Option<TraceSink>,
+    ) -> Self {
+        Self {
+            socket,
+            shared,
+            on_trace,
+            inbox: Inbox::new(),
+            outbox: Outbox::default(),
+        }
+    }
+
     /// Runs until it is aborted.
     pub(crate) async fn run(mut self) {
+        let mut timer = pin!(sleep_until(self.shared.clock.at(Duration::ZERO)));
         loop {
             let (left, deadline) = self.turn();
             if left == Left::More {
-                tokio::task::yield_now().await;
+                yield_now().await;
                 continue;
             }
-            let timer = async {
-                match deadline {
-                    Some(deadline) => sleep_until(self.shared.clock.at(deadline)).await,
-                    None => std::future::pending().await,
+            if let Some(deadline) = deadline {
+                let at = self.shared.clock.at(deadline);
+                if timer.deadline() != at {
+                    Sleep::reset(timer.as_mut(), at);
                 }
-            };
+            }
+            let waits = left == Left::WaitForSystem;
             tokio::select! {
-                _ = self.readable() => {}
-                _ = self.socket.writable(), if left == Left::WaitForSystem => {}
+                _ = self.socket.readable() => {}
+                _ = self.socket.writable(), if waits => {}
                 () = self.shared.work.notified() => {}
-                () = timer => {}
+                // What is due cannot leave while the system's buffer is full.
+                () = &mut timer, if deadline.is_some() && !waits => {}
             }
         }
     }
@@ -94,60 +114,39 @@ impl Driver {
         (left, deadline)
     }
 
-    /// Waits for something to receive. Only a connected socket has errors to tell.
-    async fn readable(&self) -> io::Result<()> {
-        match self.peer {
-            Some(_) => socket::ready(&self.socket).await,
-            None => self.socket.readable().await,
-        }
-    }
-
-    fn receive(&self, state: &mut State, now: Duration) -> Left {
-        // One byte more than allowed, so that a longer datagram shows.
-        let mut datagram = [0; LARGEST_DATAGRAM + 1];
-        for _ in 0..BATCH {
-            let received = match self.peer {
-                Some(peer) => {
-                    socket::try_recv(&self.socket, &mut datagram).map(|length| (length, peer))
+    fn receive(&mut self, state: &mut State, now: Duration) -> Left {
+        match self.socket.try_recv(&mut self.inbox) {
+            Ok(()) => {
+                for (from, ecn, datagram) in self.inbox.datagrams() {
+                    state.core.handle_datagram(now, from, ecn, datagram);
                 }
-                None => self.socket.try_recv_from(&mut datagram),
-            };
-            match received {
-                Ok((length, from)) => {
-                    state
-                        .core
-                        .handle_datagram(now, from, None, &datagram[..length]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Left::Nothing,
-                Err(error) => self.handle_error(state, now, &error),
+                Left::More
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Left::Nothing,
+            Err(error) => {
+                self.handle_error(state, now, &error);
+                Left::More
             }
         }
-        Left::More
     }
 
     fn transmit(&mut self, state: &mut State, now: Duration) -> Left {
-        for _ in 0..BATCH {
-            let waiting = self.outgoing.to.take();
-            let next = waiting.or_else(|| {
-                let datagram = &mut self.outgoing.datagram;
-                state
-                    .core
-                    .poll_transmit(now, 1, datagram)
-                    .map(|sent| sent.to)
-            });
-            let Some(to) = next else { return Left::Nothing };
-            let datagram = &self.outgoing.datagram;
-            let sent = match self.peer {
-                Some(_) => self.socket.try_send(datagram),
-                None => self.socket.try_send_to(datagram, to),
+        for _ in 0..BATCHES {
+            let Outbox { datagrams, waiting } = &mut self.outbox;
+            let most = self.socket.max_segments();
+            let next = waiting
+                .take()
+                .or_else(|| state.core.poll_transmit(now, most, datagrams));
+            let Some(transmit) = next else {
+                return Left::Nothing;
             };
-            match sent {
-                Ok(_) => {}
+            match self.socket.try_send(&transmit, datagrams) {
+                Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.outgoing.to = Some(to);
+                    *waiting = next;
                     return Left::WaitForSystem;
                 }
-                // The datagram is lost, which the protocol can bear.
+                // The datagrams are lost, which the protocol can bear.
                 Err(error) => self.handle_error(state, now, &error),
             }
         }
@@ -157,8 +156,8 @@ impl Driver {
     /// An error of a UDP socket is news about some earlier datagram, not the
     /// end of the socket.
     fn handle_error(&self, state: &mut State, now: Duration, error: &io::Error) {
-        match self.peer {
-            Some(peer) if socket::is_unreachable(error) => {
+        match self.socket.peer() {
+            Some(peer) if is_unreachable(error) => {
                 state.core.handle_unreachable(now, peer);
             }
             _ => tracing::debug!(%error, "socket"),

@@ -4,7 +4,6 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use rudp_proto::{CloseReason, Config, EndpointStats, Secrets};
 use tokio::{
-    net::UdpSocket,
     sync::{Mutex, mpsc},
     task::JoinHandle,
     time::timeout,
@@ -12,8 +11,8 @@ use tokio::{
 
 use crate::{
     Clock, Connection,
-    driver::{Driver, Outgoing},
-    socket,
+    driver::Driver,
+    socket::BatchSocket,
     state::{Phase, Shared, TraceSink},
 };
 
@@ -32,6 +31,9 @@ pub struct EndpointOptions {
     /// The size asked for the socket's buffers, in bytes; default 4 MiB. The
     /// system may give less, which is logged as a warning.
     pub socket_buffer: usize,
+    /// Whether the system may cut large pieces into datagrams, which costs it much less than
+    /// datagrams one by one; default yes. Where it cannot, it is not asked.
+    pub segmentation_offload: bool,
     /// The clock; default: one that starts now.
     pub clock: Clock,
     /// Takes the traces of every connection; default: none. Called by the
@@ -45,6 +47,7 @@ impl Default for EndpointOptions {
             config: Config::DEFAULT,
             reset_key: rand::random(),
             socket_buffer: 4 << 20,
+            segmentation_offload: true,
             clock: Clock::start(),
             on_trace: None,
         }
@@ -56,6 +59,7 @@ impl fmt::Debug for EndpointOptions {
         f.debug_struct("EndpointOptions")
             .field("config", &self.config)
             .field("socket_buffer", &self.socket_buffer)
+            .field("segmentation_offload", &self.segmentation_offload)
             .finish_non_exhaustive()
     }
 }
@@ -100,7 +104,9 @@ impl Endpoint {
     ///
     /// Those of the socket, and `InvalidInput` for a bad `config`.
     pub fn bind(local: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
-        let endpoint = Self::start(socket::bind(local, options.socket_buffer)?, None, options)?;
+        let offload = options.segmentation_offload;
+        let socket = BatchSocket::bind(local, options.socket_buffer, offload)?;
+        let endpoint = Self::start(socket, options)?;
         endpoint.shared.lock().core.listen(true);
         Ok(endpoint)
     }
@@ -113,18 +119,12 @@ impl Endpoint {
     ///
     /// Those of the socket, and `InvalidInput` for a bad `config`.
     pub fn client_to(server: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
-        Self::start(
-            socket::connect(server, options.socket_buffer)?,
-            Some(server),
-            options,
-        )
+        let offload = options.segmentation_offload;
+        let socket = BatchSocket::connect(server, options.socket_buffer, offload)?;
+        Self::start(socket, options)
     }
 
-    fn start(
-        socket: UdpSocket,
-        peer: Option<SocketAddr>,
-        options: EndpointOptions,
-    ) -> io::Result<Self> {
+    fn start(socket: BatchSocket, options: EndpointOptions) -> io::Result<Self> {
         let local = socket.local_addr()?;
         let secrets = Secrets {
             reset_key: options.reset_key,
@@ -138,13 +138,7 @@ impl Endpoint {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let (queue, incoming) = mpsc::unbounded_channel();
         let shared = Shared::new(options.clock, core, queue);
-        let driver = Driver {
-            socket,
-            peer,
-            shared: shared.clone(),
-            on_trace: options.on_trace,
-            outgoing: Outgoing::default(),
-        };
+        let driver = Driver::new(socket, shared.clone(), options.on_trace);
         Ok(Self {
             local,
             shared,

@@ -1,12 +1,177 @@
-//! A UDP socket with large buffers.
+//! A UDP socket with large buffers that sends and receives many datagrams at a time.
 
 use std::{
-    io::{self, Read},
+    array,
+    io::{self, IoSliceMut, Read},
+    iter,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
+use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
+use rudp_proto::{Ecn, Transmit};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::{io::Interest, net::UdpSocket};
+
+/// How much one system call receives: so many buffers of the most that the system joins.
+const BUFFERS: usize = 4;
+const BUFFER: usize = 1 << 16;
+
+/// Only here may a connected socket be told where to send, which is how all else is told.
+const NAMES_CONNECTED_PEERS: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+/// A socket as the driver uses it.
+#[derive(Debug)]
+pub(crate) struct BatchSocket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    /// `Some`: the socket is connected to it.
+    peer: Option<SocketAddr>,
+    max_segments: usize,
+}
+
+/// What one call received.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    bytes: Box<[u8]>,
+    filled: [RecvMeta; BUFFERS],
+}
+
+impl BatchSocket {
+    /// A socket bound to `local`; with `offload` the system cuts what is sent into datagrams, if
+    /// it can.
+    pub(crate) fn bind(local: SocketAddr, buffer: usize, offload: bool) -> io::Result<Self> {
+        Self::of(bind(local, buffer)?, None, offload)
+    }
+
+    /// A socket that exchanges datagrams with `peer` only.
+    pub(crate) fn connect(peer: SocketAddr, buffer: usize, offload: bool) -> io::Result<Self> {
+        Self::of(connect(peer, buffer)?, Some(peer), offload)
+    }
+
+    fn of(io: UdpSocket, peer: Option<SocketAddr>, offload: bool) -> io::Result<Self> {
+        let state = UdpSocketState::new((&io).into())?;
+        let offload = offload && (peer.is_none() || NAMES_CONNECTED_PEERS);
+        Ok(Self {
+            io,
+            state,
+            peer,
+            max_segments: if offload { usize::MAX } else { 1 },
+        })
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// How many datagrams [`try_send`](Self::try_send) takes at once.
+    pub(crate) fn max_segments(&self) -> usize {
+        self.state.max_gso_segments().min(self.max_segments)
+    }
+
+    /// Waits for something to receive. Only a connected socket has errors to tell.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        match self.peer {
+            Some(_) => ready(&self.io).await,
+            None => self.io.readable().await,
+        }
+    }
+
+    /// Waits until the system's buffer has room.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        self.io.writable().await
+    }
+
+    /// Receives what is there.
+    pub(crate) fn try_recv(&self, inbox: &mut Inbox) -> io::Result<()> {
+        let received = self.try_recv_on(Interest::READABLE, inbox);
+        let only_error = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        if self.peer.is_some() && received.as_ref().is_err_and(only_error) {
+            return self.try_recv_on(Interest::ERROR, inbox);
+        }
+        received
+    }
+
+    fn try_recv_on(&self, interest: Interest, inbox: &mut Inbox) -> io::Result<()> {
+        inbox.filled = array::from_fn(|_| RecvMeta::default());
+        let mut buffers = inbox.bytes.chunks_mut(BUFFER).map(IoSliceMut::new);
+        let mut buffers: [_; BUFFERS] =
+            array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
+        let socket = || {
+            let filled = &mut inbox.filled;
+            self.state.recv((&self.io).into(), &mut buffers, filled)
+        };
+        self.io.try_io(interest, socket).map(drop)
+    }
+
+    /// Sends datagrams.
+    pub(crate) fn try_send(&self, transmit: &Transmit, datagrams: &[u8]) -> io::Result<()> {
+        if self.peer.is_some() && !NAMES_CONNECTED_PEERS {
+            return self.io.try_send(datagrams).map(drop);
+        }
+        let sent = self.try_send_batch(transmit, datagrams);
+        match &sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sent,
+            // The system has just refused to cut it, and will not be asked again.
+            Err(_) if datagrams.len() > transmit.segment_size && self.max_segments() == 1 => {
+                let mut datagrams = datagrams.chunks(transmit.segment_size);
+                datagrams.try_for_each(|datagram| self.try_send_batch(transmit, datagram))
+            }
+            _ => sent,
+        }
+    }
+
+    fn try_send_batch(&self, transmit: &Transmit, contents: &[u8]) -> io::Result<()> {
+        let batch = quinn_udp::Transmit {
+            destination: transmit.to,
+            ecn: transmit.ecn.map(codepoint),
+            contents,
+            segment_size: Some(transmit.segment_size),
+            src_ip: None,
+        };
+        let send = || self.state.try_send((&self.io).into(), &batch);
+        self.io.try_io(Interest::WRITABLE, send)
+    }
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: vec![0; BUFFERS * BUFFER].into(),
+            filled: array::from_fn(|_| RecvMeta::default()),
+        }
+    }
+
+    /// Every datagram with its sender and its mark.
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, Option<Ecn>, &[u8])> {
+        let buffers = self.bytes.chunks(BUFFER).zip(&self.filled);
+        buffers.flat_map(|(bytes, meta)| {
+            let datagrams = bytes[..meta.len].chunks(meta.stride.max(1));
+            iter::repeat((meta.addr, meta.ecn.map(mark)))
+                .zip(datagrams)
+                .map(|((from, ecn), datagram)| (from, ecn, datagram))
+        })
+    }
+}
+
+fn codepoint(mark: Ecn) -> EcnCodepoint {
+    match mark {
+        Ecn::Ect0 => EcnCodepoint::Ect0,
+        Ecn::Ect1 => EcnCodepoint::Ect1,
+        Ecn::Ce => EcnCodepoint::Ce,
+    }
+}
+
+fn mark(codepoint: EcnCodepoint) -> Ecn {
+    match codepoint {
+        EcnCodepoint::Ect0 => Ecn::Ect0,
+        EcnCodepoint::Ect1 => Ecn::Ect1,
+        EcnCodepoint::Ce => Ecn::Ce,
+    }
+}
 
 /// Opens a socket bound to `local`.
 pub(crate) fn bind(local: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {

@@ -1,7 +1,7 @@
 //! What the driver task and the application's handles share.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Waker},
@@ -26,6 +26,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) core: rudp_proto::Endpoint,
     slots: BTreeMap<Handle, Slot>, // one per connection that is not closed
+    awaiting: BTreeSet<Handle>,    // those where somebody waits for acknowledgements
     incoming: Option<mpsc::UnboundedSender<Connection>>, // at most `max_connections` queue here
 }
 
@@ -42,7 +43,6 @@ struct Slot {
     reader: Option<Waker>,
     writer: Option<Waker>,
     acknowledged: Vec<Waker>,
-    stats: Stats, // as of the last turn: the core forgets a connection when it closes
 }
 
 /// How far a connection has come.
@@ -70,6 +70,7 @@ impl Shared {
         let state = State {
             core,
             slots: BTreeMap::new(),
+            awaiting: BTreeSet::new(),
             incoming: Some(incoming),
         };
         Arc::new(Self {
@@ -98,7 +99,6 @@ impl Shared {
             reader: None,
             writer: None,
             acknowledged: Vec::new(),
-            stats: Stats::default(),
         };
         state.slots.insert(handle, slot);
         Connection::new(self.clone(), handle, follow)
@@ -106,15 +106,7 @@ impl Shared {
 
     /// Wakes whom the core's events concern, and returns what must wait until the lock is gone.
     pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> Deferred {
-        for (&handle, slot) in &mut state.slots {
-            let Some(connection) = state.core.connection(handle) else {
-                continue;
-            };
-            slot.stats = *connection.stats();
-            if connection.unacknowledged() == 0 {
-                slot.acknowledged.drain(..).for_each(Waker::wake);
-            }
-        }
+        state.wake_acknowledged();
         let mut deferred = Deferred::default();
         while let Some((handle, event)) = state.core.poll_event() {
             match event {
@@ -170,17 +162,18 @@ impl State {
 
     /// Lets a reader sleep until there is something to read.
     pub(crate) fn await_readable(&mut self, handle: Handle, cx: &Context<'_>) {
-        self.with(handle, |slot| slot.reader = Some(cx.waker().clone()));
+        self.with(handle, |slot| wait(&mut slot.reader, cx));
     }
 
     /// Lets a writer sleep until there is room.
     pub(crate) fn await_writable(&mut self, handle: Handle, cx: &Context<'_>) {
-        self.with(handle, |slot| slot.writer = Some(cx.waker().clone()));
+        self.with(handle, |slot| wait(&mut slot.writer, cx));
     }
 
     /// Lets a writer sleep until everything is acknowledged.
     pub(crate) fn await_acknowledged(&mut self, handle: Handle, cx: &Context<'_>) {
         self.with(handle, |slot| slot.acknowledged.push(cx.waker().clone()));
+        self.awaiting.insert(handle);
     }
 
     /// Takes no more connections and aborts those that are open.
@@ -202,10 +195,28 @@ impl State {
         }
     }
 
+    fn wake_acknowledged(&mut self) {
+        let Self {
+            core,
+            slots,
+            awaiting,
+            ..
+        } = self;
+        awaiting.retain(|handle| {
+            let connection = core.connection(*handle);
+            let waits = connection.is_some_and(|connection| connection.unacknowledged() > 0);
+            if !waits && let Some(slot) = slots.get_mut(handle) {
+                slot.acknowledged.drain(..).for_each(Waker::wake);
+            }
+            waits
+        });
+    }
+
     fn close(&mut self, handle: Handle, reason: CloseReason) {
         if let Some(mut slot) = self.slots.remove(&handle) {
-            slot.phase
-                .send_replace(Phase::Closed(reason, Box::new(slot.stats)));
+            let stats = self.core.connection(handle).map(|it| *it.stats());
+            let stats = Box::new(stats.unwrap_or_default());
+            slot.phase.send_replace(Phase::Closed(reason, stats));
             wake(&mut slot.reader);
             wake(&mut slot.writer);
             slot.acknowledged.drain(..).for_each(Waker::wake);
@@ -216,6 +227,13 @@ impl State {
         if let Some(slot) = self.slots.get_mut(&handle) {
             act(slot);
         }
+    }
+}
+
+fn wait(waiting: &mut Option<Waker>, cx: &Context<'_>) {
+    match waiting {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *waiting = Some(cx.waker().clone()),
     }
 }
 
