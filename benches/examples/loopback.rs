@@ -146,7 +146,11 @@ fn raw(bytes: u64) -> Result<(u64, Duration, Duration)> {
             tell.send(io.local_addr()?)?;
             let mut buffers = vec![0; 4 << 16];
             let (mut received, mut start, mut end) = (0, None, Instant::now());
-            while timeout(Duration::from_millis(300), io.readable()).await.is_ok() || start.is_none() {
+            while timeout(Duration::from_millis(300), io.readable())
+                .await
+                .is_ok()
+                || start.is_none()
+            {
                 let mut metas = [RecvMeta::default(); 4];
                 let mut slices: Vec<_> = buffers.chunks_mut(1 << 16).map(IoSliceMut::new).collect();
                 let count = io.try_io(Interest::READABLE, || {
@@ -155,7 +159,10 @@ fn raw(bytes: u64) -> Result<(u64, Duration, Duration)> {
                 let Ok(count) = count else { continue };
                 end = Instant::now();
                 start.get_or_insert(end);
-                received += metas[..count].iter().map(|meta| meta.len as u64).sum::<u64>();
+                received += metas[..count]
+                    .iter()
+                    .map(|meta| meta.len as u64)
+                    .sum::<u64>();
             }
             Ok((received, end - start.unwrap_or(end)))
         })

@@ -160,10 +160,12 @@ impl Controller {
     ) -> Admission {
         // One packet always fits, however long it is (L10).
         let fits = flight == 0 || flight.saturating_add(bytes) <= self.window();
-        let admission = match self.pacer.wait(now) {
-            _ if !fits => Admission::Full,
-            Some(until) => Admission::Wait(until),
-            None => Admission::Now,
+        let admission = if fits {
+            let until = self.pacer.wait(now);
+            until.map_or(Admission::Now, Admission::Wait)
+        } else {
+            self.pacer.release();
+            Admission::Full
         };
         let half_out = flight.saturating_mul(2) >= self.window();
         if !fits || (admission != Admission::Now && half_out) {
@@ -174,6 +176,7 @@ impl Controller {
 
     /// There is nothing to send, while `flight` bytes are out.
     pub(crate) fn handle_app_limited(&mut self, flight: u64) {
+        self.pacer.release();
         self.delivery.handle_app_limited(flight);
     }
 

@@ -366,8 +366,6 @@ impl Endpoint {
     #[must_use]
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
         if let Some(handle) = self.told_closed.take() {
-            self.closed.insert(handle);
-            self.limit_lingering();
             self.bury(handle);
         }
         while let Some(&handle) = self.eventful.first() {
@@ -379,7 +377,9 @@ impl Endpoint {
                 continue;
             };
             if matches!(event, Event::Closed(_)) {
+                self.closed.insert(handle);
                 self.told_closed = Some(handle);
+                self.limit_lingering();
             }
             return Some((handle, event));
         }
@@ -390,13 +390,12 @@ impl Endpoint {
     /// [`Event::Closed`].
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection> {
-        self.connections
-            .get(&handle)
-            .filter(|_| !self.closed.contains(&handle))
+        let open = !self.closed.contains(&handle) || self.told_closed == Some(handle);
+        self.connections.get(&handle).filter(|_| open)
     }
 
-    /// A connection to write to, read from or close, for as long as
-    /// [`connection`](Self::connection) has it.
+    /// A connection to write to, read from or close, until its
+    /// [`Event::Closed`] has been fetched.
     #[must_use]
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
         if self.connections.contains_key(&handle) && !self.closed.contains(&handle) {
@@ -472,7 +471,7 @@ impl Endpoint {
 
     /// Forgets a connection that is dead and whose end the host has heard.
     fn bury(&mut self, handle: Handle) {
-        if !self.closed.contains(&handle) {
+        if !self.closed.contains(&handle) || self.told_closed == Some(handle) {
             return;
         }
         let Some(connection) = self.connections.get(&handle).filter(|it| it.is_dead()) else {

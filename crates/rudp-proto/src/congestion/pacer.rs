@@ -19,6 +19,9 @@ pub(super) struct Pacer {
     paid_until: Duration,
     /// Bytes per second; `None` while no rate is known.
     rate: Option<u64>,
+    /// Only the pacer holds something back: a host that comes late finds all the credit of
+    /// [`QUANTUM`], however much that is, since its timers may be coarser than a batch.
+    holds: bool,
 }
 
 impl Pacer {
@@ -30,6 +33,11 @@ impl Pacer {
         self.rate = rate.map(|rate| rate.max(1));
     }
 
+    /// Something else holds packets back, or there are none.
+    pub(super) fn release(&mut self) {
+        self.holds = false;
+    }
+
     fn quantum(rate: u64) -> Duration {
         let bytes = bytes_in(QUANTUM, rate).clamp(MIN_QUANTUM, MAX_QUANTUM);
         time_of(bytes, rate)
@@ -37,7 +45,8 @@ impl Pacer {
 
     pub(super) fn handle_sent(&mut self, now: Duration, bytes: u64) {
         if let Some(rate) = self.rate {
-            let oldest = now.saturating_sub(Self::quantum(rate));
+            let late = if self.holds { QUANTUM } else { Duration::ZERO };
+            let oldest = now.saturating_sub(Self::quantum(rate).max(late));
             let paid_until = self.paid_until.max(oldest);
             self.paid_until = paid_until.saturating_add(time_of(bytes, rate));
         }
@@ -45,8 +54,9 @@ impl Pacer {
 
     /// `None`: now. Else when to ask again: half a quantum later than a single packet could
     /// leave, so that no timer is set for each packet.
-    pub(super) fn wait(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn wait(&mut self, now: Duration) -> Option<Duration> {
         let rate = self.rate.filter(|_| self.paid_until > now)?;
+        self.holds = true;
         let half = Self::quantum(rate).checked_div(2).unwrap_or_default();
         Some(self.paid_until.saturating_add(half))
     }
@@ -58,6 +68,15 @@ mod tests {
 
     /// Sends whenever it may for this time; answers bytes sent, the largest burst, wake-ups.
     fn drive(rate: u64, time: Duration) -> (u64, u64, u32) {
+        drive_with(rate, time, |next| next)
+    }
+
+    /// The same with a timer that wakes up at a time of its own.
+    fn drive_with(
+        rate: u64,
+        time: Duration,
+        wakes_at: impl Fn(Duration) -> Duration,
+    ) -> (u64, u64, u32) {
         let mut pacer = Pacer::default();
         pacer.set_rate(Some(rate));
         let (mut now, mut sent, mut most, mut wakes) = (Duration::from_secs(1), 0, 0, 0);
@@ -75,7 +94,7 @@ mod tests {
             };
             assert!(next > now);
             most = most.max(sent - before);
-            (now, wakes) = (next, wakes + 1);
+            (now, wakes) = (wakes_at(next), wakes + 1);
         }
         (sent, most, wakes)
     }
@@ -98,6 +117,31 @@ mod tests {
                 "{rate}: {wakes}"
             );
         }
+    }
+
+    #[test]
+    fn a_timer_of_milliseconds_holds_the_rate_and_an_idle_time_saves_nothing() {
+        let next_tick = |at: Duration| {
+            let ms = u64::try_from(at.as_millis()).unwrap();
+            Duration::from_millis(ms + 1)
+        };
+        let rate = 1_000_000_000;
+        let (sent, most, _) = drive_with(rate, Duration::from_secs(1), next_tick);
+        assert!(sent >= rate - rate / 50, "{sent}");
+        assert!(most <= rate / 500 + PACKET, "{most}");
+
+        let mut pacer = Pacer::default();
+        pacer.set_rate(Some(rate));
+        pacer.handle_sent(Duration::ZERO, rate);
+        assert!(pacer.wait(Duration::ZERO).is_some());
+        pacer.release();
+        let mut burst = 0;
+        let now = Duration::from_secs(10);
+        while pacer.wait(now).is_none() {
+            pacer.handle_sent(now, PACKET);
+            burst += PACKET;
+        }
+        assert!(burst <= MAX_QUANTUM + PACKET, "{burst}");
     }
 
     #[test]
