@@ -32,6 +32,9 @@ pub enum Event {
     /// [`write`](crate::Connection::write) or [`finish`](crate::Connection::finish) tells the
     /// peer's code (S7).
     Stopped(StreamId),
+    /// Everything written to the stream or message is acknowledged, and its end if it is finished,
+    /// after [`is_acknowledged`](crate::Connection::is_acknowledged) said "not yet" (S8).
+    Acknowledged(StreamId),
     /// [`open_stream`](crate::Connection::open_stream) may work again after it refused (S4).
     MayOpen,
     /// A message arrived: call [`read_message`](crate::Connection::read_message) until `None`.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::StreamId;
+use crate::{StreamId, WriteError};
 use crate::ranges::{RangeSet, length};
 
 /// A piece of a stream as one packet carries it.
@@ -32,6 +32,8 @@ struct Reset {
     acked: bool,
     /// The peer asked for it, and the application has not ended the half itself.
     stopped: bool,
+    /// The peer asked for it.
+    by_peer: bool,
 }
 
 /// Each byte is acknowledged, in flight, lost (to be sent again), or never sent.
@@ -57,6 +59,8 @@ pub(crate) struct SendStream {
     acked_bytes: u64,
     /// When a message is given up (M4).
     pub(crate) deadline: Option<Duration>,
+    /// The application waits until everything is acknowledged (S8).
+    pub(crate) awaited: bool,
     /// A write was cut short: the application waits for room (F6).
     pub(crate) starved: bool,
     /// It is in line to be announced as writable, to send what needs no window, to send new data.
@@ -81,6 +85,7 @@ impl SendStream {
             reset: None,
             acked_bytes: 0,
             deadline: None,
+            awaited: false,
             starved: false,
             in_writable: false,
             in_urgent: false,
@@ -137,6 +142,7 @@ impl SendStream {
             code,
             acked: false,
             stopped: stopped && open,
+            by_peer: stopped,
         });
         reset.stopped &= stopped;
         self.starved = false;
@@ -162,6 +168,20 @@ impl SendStream {
 
     pub(crate) fn unacknowledged(&self) -> u64 {
         self.end().saturating_sub(self.acked_bytes)
+    }
+
+    /// Whether everything written so far, and the FIN if there is one, arrived; if not, that is
+    /// awaited (S8).
+    pub(crate) fn is_acknowledged(&mut self) -> Result<bool, WriteError> {
+        match self.reset {
+            Some(reset) if reset.by_peer => Err(WriteError::Stopped(reset.code)),
+            Some(_) => Err(WriteError::Finished),
+            None => {
+                let fin = matches!(self.fin, Fin::Due | Fin::InFlight);
+                self.awaited = fin || self.unacknowledged() > 0;
+                Ok(!self.awaited)
+            }
+        }
     }
 
     /// Whether nothing is left to do: all that was written, and the FIN, arrived, or the peer

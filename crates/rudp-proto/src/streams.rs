@@ -216,6 +216,17 @@ impl Streams {
         self.sends.is_empty()
     }
 
+    pub(crate) fn is_acknowledged(&mut self, id: StreamId) -> Result<bool, WriteError> {
+        let own = id.opener() == self.side || !id.is_message();
+        if !own || !self.has_begun(id) {
+            return Err(WriteError::NoStream);
+        }
+        match self.sends.get_mut(&id) {
+            Some(stream) => stream.is_acknowledged(),
+            None => Ok(true), // it is over
+        }
+    }
+
     pub(crate) fn reset(&mut self, id: StreamId, code: u64, stopped: bool) {
         let Some(stream) = self.sends.get_mut(&id) else {
             return;

@@ -1,178 +1,160 @@
 //! The application's handle of a connection.
 
-use std::{
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
+use std::{net::SocketAddr, pin::pin, sync::Arc};
+
+use rudp_proto::{CloseReason, Handle, OpenError, Stats};
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    RecvStream, SendStream, StreamError,
+    state::{Phase, Shared},
+    waiting::{Signals, Waiting},
 };
 
-use rudp_proto::{CloseReason, Handle, ReadError, Side, Stats, StreamId, StreamKind, WriteError};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::watch,
-};
-
-use crate::state::{Phase, Shared};
-
-/// An ordered, reliable byte stream in each direction.
+/// A connection: any number of byte streams in both directions, and messages.
 ///
-/// Reading and writing need only `&self`, so tasks may share it in an `Arc`;
-/// one task at a time may wait for reading and one for writing. Dropping a
-/// connection that is not closed aborts it with code 0.
-#[derive(Debug)]
+/// It is a cheap handle: clones and the connection's streams share the connection, from any
+/// number of tasks. When the last of them is dropped, the connection is closed with code 0:
+/// what was written to streams that were finished still arrives, as long as the [`Endpoint`]
+/// lives.
+///
+/// Methods that wait for something are cancel-safe: a future that is dropped has done nothing.
+///
+/// [`Endpoint`]: crate::Endpoint
+#[derive(Clone, Debug)]
 pub struct Connection {
-    shared: Arc<Shared>,
-    handle: Handle,
+    inner: Arc<Inner>,
+}
+
+/// What the handles of a connection, of its streams and of its messages share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) handle: Handle,
     phase: watch::Receiver<Phase>,
+    pub(crate) signals: Arc<Signals>,
 }
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<Shared>, handle: Handle, phase: watch::Receiver<Phase>) -> Self {
-        Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        handle: Handle,
+        phase: watch::Receiver<Phase>,
+        signals: Arc<Signals>,
+    ) -> Self {
+        let inner = Inner {
             shared,
             handle,
             phase,
+            signals,
+        };
+        Self {
+            inner: Arc::new(inner),
         }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// The name of the connection in traces.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        self.handle
+        self.inner.handle
     }
 
     /// The peer's address, while the connection is open.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
-        let mut state = self.shared.lock();
-        state
-            .connection(self.handle)
-            .map(|connection| connection.peer_addr())
+        self.inner.look(|connection| connection.peer_addr())
     }
 
     /// The counters; those of the end once it is closed.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        if let Phase::Closed(_, stats) = &*self.phase.borrow() {
+        if let Phase::Closed(_, stats) = &*self.inner.phase.borrow() {
             return **stats;
         }
-        let mut state = self.shared.lock();
-        state
-            .connection(self.handle)
-            .map(|connection| *connection.stats())
-            .unwrap_or_default()
+        let stats = self.inner.look(|connection| *connection.stats());
+        stats.unwrap_or_default()
     }
 
     /// What it is doing and why, in one line.
     #[must_use]
     pub fn explain(&self) -> String {
-        if let Phase::Closed(reason, _) = &*self.phase.borrow() {
+        if let Phase::Closed(reason, _) = &*self.inner.phase.borrow() {
             return reason.to_string();
         }
-        let mut state = self.shared.lock();
-        let now = self.shared.clock.now();
-        let connection = state.connection(self.handle);
-        connection
-            .map(|connection| connection.explain(now).to_string())
-            .unwrap_or_default()
+        let now = self.inner.shared.clock.now();
+        let explained = |connection: &rudp_proto::Connection| connection.explain(now).to_string();
+        self.inner.look(explained).unwrap_or_default()
     }
 
-    /// Reads what is there, or waits for it. 0: the peer finished its stream,
-    /// or `buffer` is empty. Cancel-safe.
+    /// Opens a stream, waiting until the peer allows one more (S3). The peer hears of it with the
+    /// first bytes, or when it is finished: who opens a stream writes first.
     ///
     /// # Errors
     ///
-    /// `ConnectionReset` if the connection ended before the peer's stream.
-    pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        poll_fn(|cx| self.poll_reading(cx, buffer)).await
+    /// The connection is closing or closed.
+    pub async fn open_stream(&self) -> Result<(SendStream, RecvStream), StreamError> {
+        let open =
+            |connection: &mut rudp_proto::Connection, _: &mut _| match connection.open_stream() {
+                Ok(id) => Some(Ok(id)),
+                Err(OpenError::TooMany) => None,
+                Err(OpenError::Closed) => Some(Err(StreamError::Closing)),
+            };
+        let id = self.inner.until(&self.inner.signals.may_open, open).await?;
+        Ok(self.streams(id))
     }
 
-    /// Hands over all of `data`, waiting for room. Not cancel-safe: part of
-    /// it may have been handed over.
+    /// Waits for the next stream that the peer opens. Of several tasks that wait, each gets
+    /// streams of its own.
     ///
     /// # Errors
     ///
-    /// `BrokenPipe` if the stream is finished or the connection closed.
-    pub async fn write_all(&self, data: &[u8]) -> io::Result<()> {
-        let mut left = data;
-        while !left.is_empty() {
-            let count = poll_fn(|cx| self.poll_writing(cx, left)).await?;
-            left = &left[count..];
-        }
-        Ok(())
+    /// The connection is closing or closed, and no stream is left to accept.
+    pub async fn accept_stream(&self) -> Result<(SendStream, RecvStream), StreamError> {
+        let accept =
+            |connection: &mut rudp_proto::Connection, _: &mut _| match connection.accept_stream() {
+                Some(id) => Some(Ok(id)),
+                None if connection.is_established() => None,
+                None => Some(Err(StreamError::Closing)),
+            };
+        let id = self.inner.until(&self.inner.signals.opened, accept).await?;
+        Ok(self.streams(id))
     }
 
-    /// Ends this side's stream; what was written still arrives.
-    ///
-    /// # Errors
-    ///
-    /// `BrokenPipe` if that was done already or the connection is closed.
-    pub fn finish(&self) -> io::Result<()> {
-        let finished = {
-            let mut state = self.shared.lock();
-            let connection = state.connection(self.handle);
-            connection.map(finish)
-        };
-        self.shared.work.notify_one();
-        finished.ok_or_else(|| self.ended())?.map_err(broken_pipe)
+    fn streams(&self, id: rudp_proto::StreamId) -> (SendStream, RecvStream) {
+        let send = SendStream::new(self.inner.clone(), id);
+        (send, RecvStream::new(self.inner.clone(), id))
     }
 
-    /// Waits until the peer's transport has everything that was written, which
-    /// says nothing about its application. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// `ConnectionReset` if the connection ended before.
-    pub async fn acknowledged(&self) -> io::Result<()> {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            let waiting = state.connection(self.handle).map(|it| it.unacknowledged());
-            match waiting {
-                None => Poll::Ready(Err(self.ended())),
-                Some(0) => Poll::Ready(Ok(())),
-                Some(_) => {
-                    state.await_acknowledged(self.handle, cx);
-                    Poll::Pending
-                }
-            }
-        })
-        .await
-    }
-
-    /// The bytes written that the peer's transport has not acknowledged yet.
+    /// The bytes written that the peer's transport has not acknowledged yet, of all streams and
+    /// messages.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
-        let mut state = self.shared.lock();
-        state
-            .connection(self.handle)
-            .map_or(0, |connection| connection.unacknowledged())
+        let left = self.inner.look(|connection| connection.unacknowledged());
+        left.unwrap_or_default()
     }
 
-    /// Closes once everything written is acknowledged, and waits for that.
-    /// Code 0 means "no error".
+    /// Closes once everything written is acknowledged, and waits for that. Code 0 means "no
+    /// error"; of `reason` at most 256 bytes travel. Streams that were not finished are finished;
+    /// what the peer has sent and this side not read may be lost: read to the end first. The
+    /// closing goes on if the future is dropped.
     pub async fn close(&self, code: u64, reason: &str) -> CloseReason {
-        if let Some(connection) = self.shared.lock().connection(self.handle) {
-            connection.close(code, reason);
-        }
-        self.shared.work.notify_one();
+        self.inner.end(|connection| connection.close(code, reason));
         self.closed().await
     }
 
     /// Closes at once; what is not delivered yet is dropped. A refusal is an
     /// abort with a code other than 0. Does nothing if it is closed.
     pub fn abort(&self, code: u64, reason: &str) {
-        if let Some(connection) = self.shared.lock().connection(self.handle) {
-            connection.abort(code, reason);
-        }
-        self.shared.work.notify_one();
+        self.inner.end(|connection| connection.abort(code, reason));
     }
 
-    /// Waits for the end of the connection. Cancel-safe.
+    /// Waits for the end of the connection.
     pub async fn closed(&self) -> CloseReason {
-        let mut phase = self.phase.clone();
+        let mut phase = self.inner.phase.clone();
         let closed = phase
             .wait_for(|phase| matches!(phase, Phase::Closed(..)))
             .await;
@@ -185,7 +167,7 @@ impl Connection {
 
     /// Waits for the end of the handshake.
     pub(crate) async fn connected(&self) -> Result<(), CloseReason> {
-        let mut phase = self.phase.clone();
+        let mut phase = self.inner.phase.clone();
         let done = phase
             .wait_for(|phase| !matches!(phase, Phase::Connecting))
             .await;
@@ -195,153 +177,67 @@ impl Connection {
             Ok(Phase::Connecting) | Err(_) => Err(CloseReason::Local),
         }
     }
+}
 
-    fn poll_reading(&self, cx: &Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+impl Inner {
+    /// Reads from the core, while the connection is open.
+    fn look<T>(&self, read: impl FnOnce(&rudp_proto::Connection) -> T) -> Option<T> {
         let mut state = self.shared.lock();
-        let Some(connection) = state.connection(self.handle) else {
-            return Poll::Ready(Err(self.ended()));
-        };
-        match read(connection, buffer) {
-            Ok(Some(count)) => {
-                drop(state);
-                // The peer may be waiting for a larger window.
+        state.connection(self.handle).map(|it| read(it))
+    }
+
+    /// Ends the connection, and tells those who wait for something new.
+    fn end(&self, end: impl FnOnce(&mut rudp_proto::Connection)) {
+        if let Some(connection) = self.shared.lock().connection(self.handle) {
+            end(connection);
+        }
+        self.signals.all();
+        self.shared.work.notify_one();
+    }
+
+    /// Asks the core for something, again at each signal, until it answers.
+    pub(crate) async fn until<T>(
+        &self,
+        signal: &Notify,
+        mut ask: impl FnMut(&mut rudp_proto::Connection, &mut Waiting) -> Option<Result<T, StreamError>>,
+    ) -> Result<T, StreamError> {
+        loop {
+            let mut signaled = pin!(signal.notified());
+            signaled.as_mut().enable(); // before asking, so that no signal is missed
+            let answer = match self.shared.lock().open_connection(self.handle) {
+                Some((connection, waiting)) => ask(connection, waiting),
+                None => Some(Err(self.ended())),
+            };
+            if let Some(answer) = answer {
                 self.shared.work.notify_one();
-                Poll::Ready(Ok(count))
+                return answer;
             }
-            Ok(None) => {
-                state.await_readable(self.handle, cx);
-                Poll::Pending
-            }
-            Err(_) => Poll::Ready(Err(self.ended())),
+            signaled.await;
         }
     }
 
-    fn poll_writing(&self, cx: &Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        let mut state = self.shared.lock();
-        let Some(connection) = state.connection(self.handle) else {
-            return Poll::Ready(Err(broken_pipe(WriteError::Closed)));
-        };
-        match write(connection, data) {
-            Ok(0) if !data.is_empty() => {
-                state.await_writable(self.handle, cx);
-                Poll::Pending
-            }
-            Ok(count) => {
-                drop(state);
-                self.shared.work.notify_one();
-                Poll::Ready(Ok(count))
-            }
-            Err(error) => Poll::Ready(Err(broken_pipe(error))),
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(*self.phase.borrow(), Phase::Closed(..))
+    }
+
+    /// Why nothing more will come.
+    pub(crate) fn ended(&self) -> StreamError {
+        match &*self.phase.borrow() {
+            Phase::Closed(reason, _) => StreamError::Closed(reason.clone()),
+            _ => StreamError::Closing,
         }
     }
-
-    fn ended(&self) -> io::Error {
-        let message = match &*self.phase.borrow() {
-            Phase::Closed(reason, _) => reason.to_string(),
-            _ => "the connection is closing".to_owned(),
-        };
-        io::Error::new(io::ErrorKind::ConnectionReset, message)
-    }
 }
 
-/// Each side writes on the first stream that it opens, and reads from the peer's first.
-const fn stream_of(side: Side) -> StreamId {
-    StreamId::new(side, StreamKind::Bytes, 0)
-}
-
-fn write(connection: &mut rudp_proto::Connection, data: &[u8]) -> Result<usize, WriteError> {
-    let id = stream_of(connection.side());
-    match connection.write(id, data) {
-        Err(WriteError::NoStream) => {
-            let opened = connection.open_stream();
-            opened.map_err(|_| WriteError::Closed)?; // the first one is always allowed
-            connection.write(id, data)
-        }
-        other => other,
-    }
-}
-
-fn finish(connection: &mut rudp_proto::Connection) -> Result<(), WriteError> {
-    write(connection, b"")?;
-    connection.finish(stream_of(connection.side()))
-}
-
-fn read(
-    connection: &mut rudp_proto::Connection,
-    buffer: &mut [u8],
-) -> Result<Option<usize>, ReadError> {
-    match connection.read(stream_of(connection.side().other()), buffer) {
-        Err(ReadError::NoStream) => Ok(None),
-        other => other,
-    }
-}
-
-fn broken_pipe(error: WriteError) -> io::Error {
-    io::Error::new(io::ErrorKind::BrokenPipe, error)
-}
-
-impl Drop for Connection {
+impl Drop for Inner {
     fn drop(&mut self) {
-        self.abort(0, "");
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut &*self).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncRead for &Connection {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let read = self.poll_reading(cx, buffer.initialize_unfilled());
-        read.map_ok(|count| buffer.advance(count))
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        data: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut &*self).poll_write(cx, data)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut &*self).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut &*self).poll_shutdown(cx)
-    }
-}
-
-impl AsyncWrite for &Connection {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        data: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_writing(cx, data)
-    }
-
-    /// Nothing is held back, so there is nothing to do; see
-    /// [`acknowledged`](Connection::acknowledged).
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    /// Does the same as [`finish`](Connection::finish).
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.finish())
+        let connecting = matches!(*self.phase.borrow(), Phase::Connecting);
+        self.end(|connection| {
+            if connecting {
+                connection.abort(0, "");
+            } else {
+                connection.close(0, "");
+            }
+        });
     }
 }

@@ -183,15 +183,20 @@ impl Endpoint {
         self.shared.lock().core.stats()
     }
 
+    /// Waits until no connection is open and nothing is left to be said. Cancel-safe.
+    pub async fn idle(&self) {
+        self.shared.idle.send_replace(false); // what was asked for just now is still to be done
+        self.shared.work.notify_one();
+        // An error: the driver is gone.
+        _ = self.shared.idle.subscribe().wait_for(|&idle| idle).await;
+    }
+
     /// Aborts what is open with code 0, tells the peers, and waits, one second
     /// at most, until nothing is left to be said.
     pub async fn shutdown(self) {
         self.shared.lock().stop(0, "shutting down");
-        self.shared.idle.send_replace(false);
-        self.shared.work.notify_one();
-        let mut idle = self.shared.idle.subscribe();
         // On a timeout a peer learns of the end by its own means.
-        _ = timeout(LINGER, idle.wait_for(|&idle| idle)).await;
+        _ = timeout(LINGER, self.idle()).await;
         self.abandon().await;
     }
 

@@ -1,38 +1,80 @@
-//! Files over UDP, through loss, reordering and servers that die.
+//! A reliable transport over UDP for tokio: streams, messages, and streams that outlive connections.
 //!
 //! ```text
-//!  send ─▶ Reconnector ─▶ Endpoint::connect          when to connect again: grpc-backoff
-//!    └─ file protocol ──▶ Connection  ◀── Receiver   which bytes are missing
-//!                           │ Endpoint               one task, one socket, one clock
-//!                        rudp_proto                  when to send a packet again: rto
+//!  send, Receiver ──┐                               files: which bytes are missing
+//!  Resumable ───────┼─▶ Reconnector                 when to connect again: grpc-backoff
+//!                   ▼
+//!  Connection, SendStream, RecvStream, messages     cheap handles, from any task
+//!                   │ Endpoint                      one task, one socket, one clock
+//!                rudp_proto                         when to send a packet again: rto
 //! ```
 //!
-//! Three layers, each usable without those above it:
+//! # Streams
 //!
-//! - An [`Endpoint`] drives the sans-IO transport `rudp_proto` with tokio. Its [`Connection`]s are
-//!   tokio streams.
-//! - [`send`] and [`Receiver`] move files over them. They report everything they do to an
-//!   [`Observer`], which is all that the program's output is made of.
-//! - The program `rudp`: `recv`, `send`, `relay`, `demo`, and `plot` for what the others traced.
+//! An [`Endpoint`] is a socket with any number of [`Connection`]s, as client, server or both. A
+//! connection has any number of streams, each a [`SendStream`] and a [`RecvStream`], which are
+//! tokio's `AsyncWrite` and `AsyncRead`. A stream waits for nothing that is lost on another one.
 //!
 //! ```
-//! # use {rudp::{Endpoint, EndpointOptions}, tokio::io::AsyncReadExt};
+//! # use rudp::{Endpoint, EndpointOptions};
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Endpoint::bind("127.0.0.1:0".parse()?, EndpointOptions::default())?;
 //! let address = server.local_addr();
-//! let client = tokio::spawn(async move {
-//!     let client = Endpoint::client_to(address, EndpointOptions::default())?;
-//!     let connection = client.connect(address).await?;
-//!     connection.write_all(b"hello").await?;
-//!     connection.close(0, "").await; // everything has arrived
-//!     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! tokio::spawn(async move {
+//!     let connection = server.accept().await?;
+//!     while let Ok((mut send, mut recv)) = connection.accept_stream().await {
+//!         tokio::spawn(async move {
+//!             tokio::io::copy(&mut recv, &mut send).await?; // an echo
+//!             send.finish()?; // dropped before that, it is reset: nothing looks complete by accident
+//!             Ok::<(), std::io::Error>(())
+//!         });
+//!     }
+//!     Some(())
 //! });
-//! let mut connection = server.accept().await.ok_or("the endpoint ended")?;
-//! let mut heard = String::new();
-//! connection.read_to_string(&mut heard).await?;
-//! assert_eq!(heard, "hello");
-//! # client.await?.map_err(|error| error.to_string())?; Ok(()) }
+//! let client = Endpoint::client_to(address, EndpointOptions::default())?;
+//! let connection = client.connect(address).await?;
+//! let (mut send, mut recv) = connection.open_stream().await?;
+//! send.write_all(b"hello").await?;
+//! send.finish()?;
+//! assert_eq!(recv.read_to_end(100).await?, b"hello"); // at most 100 bytes
+//! connection.close(0, "done").await; // everything has arrived
+//! # Ok(()) }
 //! ```
+//!
+//! # Messages
+//!
+//! A message of up to 64 KiB arrives whole and once, in any order among others. It may have a
+//! lifetime: what is of no use any more is not repeated, and its sender can hear of it.
+//!
+//! ```
+//! # use {rudp::{Endpoint, EndpointOptions, MessageOutcome}, std::time::Duration};
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = Endpoint::bind("127.0.0.1:0".parse()?, EndpointOptions::default())?;
+//! # let address = server.local_addr();
+//! # let client = Endpoint::client_to(address, EndpointOptions::default())?;
+//! # let (connection, accepted) = tokio::join!(client.connect(address), server.accept());
+//! # let (connection, accepted) = (connection?, accepted.ok_or("the endpoint ended")?);
+//! let sent = connection.send_message(b"the state", Some(Duration::from_secs(1))).await?;
+//! assert_eq!(accepted.recv_message().await?, b"the state");
+//! assert_eq!(sent.outcome().await?, MessageOutcome::Delivered);
+//! # Ok(()) }
+//! ```
+//!
+//! # Streams that outlive connections
+//!
+//! A [`Resumable`] goes on, byte for byte, over one connection after the other; see there.
+//!
+//! # Files
+//!
+//! [`send`] and [`Receiver`] move files. They report everything they do to an [`Observer`], which
+//! is all that the output of the program `rudp` is made of: `recv`, `send`, `relay`, `demo`, and `plot`
+//! for what the others traced.
+//!
+//! # Programs to copy
+//!
+//! `cargo run -p rudp --example NAME`: `echo`, `chat` (several clients, a broadcast), `file` (a
+//! stream for each), `rpc` (a stream for each call, with a deadline), `game` (the newest state
+//! matters).
 
 mod blocking;
 mod clock;
@@ -40,29 +82,43 @@ mod connection;
 pub mod demo;
 mod driver;
 mod endpoint;
+mod error;
+mod message;
 pub mod plot;
 pub mod protocol;
 mod receiver;
 pub mod relay;
+mod resumable;
 mod sender;
 mod socket;
 mod state;
 mod storage;
+mod stream;
+mod waiting;
 mod words;
 
 pub use clock::Clock;
 pub use connection::Connection;
 pub use endpoint::{ConnectError, Endpoint, EndpointOptions};
+pub use error::StreamError;
+pub use message::{MessageOutcome, SentMessage};
 pub use receiver::{ReceiveEvent, Receiver, Receiving};
+pub use resumable::{ListenerOptions, Resumable, ResumableListener, ResumableOptions, ResumeError};
 pub use rudp_proto::{
     CloseReason, CongestionMetrics, CongestionPhase, EndpointStats, Handle, HandshakeStep, Lost,
-    Stats, Step, Trace, TracedPacket,
+    Stats, Step, StreamId, Trace, TracedPacket,
 };
 pub use sender::{
     Attempt, Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
 };
 pub use state::TraceSink;
 pub use storage::{FileName, Folder, FolderError, NameError};
+pub use stream::{RecvStream, SendStream};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// Takes events as they happen; called from the tasks that make them, so it
 /// should be quick.

@@ -1,16 +1,18 @@
 //! What the driver task and the application's handles share.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Waker},
 };
 
-use rudp_proto::{CloseReason, Event, Handle, Stats, Trace};
+use rudp_proto::{CloseReason, Event, Handle, Stats, StreamId, Trace, WriteError};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::{Clock, Connection};
+use crate::{
+    Clock, Connection,
+    waiting::{Settled, Signals, Waiting},
+};
 
 /// Where traces go: called by the driver's task, with the connection's handle.
 pub type TraceSink = Arc<dyn Fn(Handle, Trace) + Send + Sync>;
@@ -26,7 +28,6 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) core: rudp_proto::Endpoint,
     slots: BTreeMap<Handle, Slot>, // one per connection that is not closed
-    awaiting: BTreeSet<Handle>,    // those where somebody waits for acknowledgements
     incoming: Option<mpsc::UnboundedSender<Connection>>, // at most `max_connections` queue here
 }
 
@@ -40,9 +41,8 @@ pub(crate) struct Deferred {
 /// Who waits for what on a connection.
 struct Slot {
     phase: watch::Sender<Phase>,
-    reader: Option<Waker>,
-    writer: Option<Waker>,
-    acknowledged: Vec<Waker>,
+    waiting: Waiting,
+    signals: Arc<Signals>,
 }
 
 /// How far a connection has come.
@@ -70,7 +70,6 @@ impl Shared {
         let state = State {
             core,
             slots: BTreeMap::new(),
-            awaiting: BTreeSet::new(),
             incoming: Some(incoming),
         };
         Arc::new(Self {
@@ -94,19 +93,18 @@ impl Shared {
         phase: Phase,
     ) -> Connection {
         let (phase, follow) = watch::channel(phase);
+        let signals = Arc::new(Signals::default());
         let slot = Slot {
             phase,
-            reader: None,
-            writer: None,
-            acknowledged: Vec::new(),
+            waiting: Waiting::default(),
+            signals: signals.clone(),
         };
         state.slots.insert(handle, slot);
-        Connection::new(self.clone(), handle, follow)
+        Connection::new(self.clone(), handle, follow, signals)
     }
 
     /// Wakes whom the core's events concern, and returns what must wait until the lock is gone.
     pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> Deferred {
-        state.wake_acknowledged();
         let mut deferred = Deferred::default();
         while let Some((handle, event)) = state.core.poll_event() {
             match event {
@@ -118,15 +116,27 @@ impl Shared {
                         .accepted
                         .push(self.open(state, handle, Phase::Connected));
                 }
-                Event::Readable(_) => state.with(handle, |slot| wake(&mut slot.reader)),
-                Event::Writable(_) => state.with(handle, |slot| wake(&mut slot.writer)),
-                // The connection is one stream in each direction, and no message.
-                Event::Opened
-                | Event::Stopped(_)
-                | Event::MayOpen
-                | Event::MessageReadable
-                | Event::MessageWritable
-                | Event::MessageExpired(_) => {}
+                Event::Opened => state.with(handle, |slot| slot.signals.opened.notify_waiters()),
+                Event::MayOpen => state.with(handle, |slot| slot.signals.may_open.notify_waiters()),
+                Event::MessageReadable => {
+                    state.with(handle, |slot| slot.signals.message.notify_waiters());
+                }
+                Event::MessageWritable => {
+                    state.with(handle, |slot| {
+                        slot.signals.room_for_message.notify_waiters()
+                    });
+                }
+                Event::Readable(id) => state.with(handle, |slot| slot.waiting.readers.wake(id)),
+                Event::Writable(id) => state.with(handle, |slot| slot.waiting.writers.wake(id)),
+                Event::Stopped(id) => state.handle_stopped(handle, id),
+                Event::Acknowledged(id) => {
+                    state.with(handle, |slot| {
+                        slot.waiting.settle(id, Settled::Acknowledged)
+                    });
+                }
+                Event::MessageExpired(id) => {
+                    state.with(handle, |slot| slot.waiting.settle(id, Settled::Expired));
+                }
                 Event::Unanswered => tracing::debug!(?handle, "unanswered"),
                 Event::Trace(trace) => deferred.traces.push((handle, trace)),
                 Event::Closed(reason) => {
@@ -160,20 +170,23 @@ impl State {
         open.then(|| self.core.connection_mut(handle)).flatten()
     }
 
-    /// Lets a reader sleep until there is something to read.
-    pub(crate) fn await_readable(&mut self, handle: Handle, cx: &Context<'_>) {
-        self.with(handle, |slot| wait(&mut slot.reader, cx));
+    /// The same, with those who wait for something on it.
+    pub(crate) fn open_connection(
+        &mut self,
+        handle: Handle,
+    ) -> Option<(&mut rudp_proto::Connection, &mut Waiting)> {
+        let slot = self.slots.get_mut(&handle)?;
+        Some((self.core.connection_mut(handle)?, &mut slot.waiting))
     }
 
-    /// Lets a writer sleep until there is room.
-    pub(crate) fn await_writable(&mut self, handle: Handle, cx: &Context<'_>) {
-        self.with(handle, |slot| wait(&mut slot.writer, cx));
-    }
-
-    /// Lets a writer sleep until everything is acknowledged.
-    pub(crate) fn await_acknowledged(&mut self, handle: Handle, cx: &Context<'_>) {
-        self.with(handle, |slot| slot.acknowledged.push(cx.waker().clone()));
-        self.awaiting.insert(handle);
+    /// The peer stopped a stream: its writer hears so, and who waits for that.
+    fn handle_stopped(&mut self, handle: Handle, id: StreamId) {
+        if let Some((connection, waiting)) = self.open_connection(handle)
+            && let Err(WriteError::Stopped(code)) = connection.is_acknowledged(id)
+        {
+            waiting.writers.wake(id);
+            waiting.settle(id, Settled::Stopped(code));
+        }
     }
 
     /// Takes no more connections and aborts those that are open.
@@ -195,31 +208,14 @@ impl State {
         }
     }
 
-    fn wake_acknowledged(&mut self) {
-        let Self {
-            core,
-            slots,
-            awaiting,
-            ..
-        } = self;
-        awaiting.retain(|handle| {
-            let connection = core.connection(*handle);
-            let waits = connection.is_some_and(|connection| connection.unacknowledged() > 0);
-            if !waits && let Some(slot) = slots.get_mut(handle) {
-                slot.acknowledged.drain(..).for_each(Waker::wake);
-            }
-            waits
-        });
-    }
-
     fn close(&mut self, handle: Handle, reason: CloseReason) {
         if let Some(mut slot) = self.slots.remove(&handle) {
             let stats = self.core.connection(handle).map(|it| *it.stats());
             let stats = Box::new(stats.unwrap_or_default());
             slot.phase.send_replace(Phase::Closed(reason, stats));
-            wake(&mut slot.reader);
-            wake(&mut slot.writer);
-            slot.acknowledged.drain(..).for_each(Waker::wake);
+            slot.waiting.readers.wake_all();
+            slot.waiting.writers.wake_all();
+            slot.signals.all();
         }
     }
 
@@ -227,18 +223,5 @@ impl State {
         if let Some(slot) = self.slots.get_mut(&handle) {
             act(slot);
         }
-    }
-}
-
-fn wait(waiting: &mut Option<Waker>, cx: &Context<'_>) {
-    match waiting {
-        Some(waker) => waker.clone_from(cx.waker()),
-        None => *waiting = Some(cx.waker().clone()),
-    }
-}
-
-fn wake(waiting: &mut Option<Waker>) {
-    if let Some(waker) = waiting.take() {
-        waker.wake();
     }
 }

@@ -1,17 +1,16 @@
 //! The driver by itself: endpoints in this process, over real sockets.
 
 use std::{
-    io,
     net::SocketAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use rudp::{Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Step};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::timeout,
+use rudp::{
+    Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Step,
+    StreamError,
 };
+use tokio::time::timeout;
 
 async fn within<T>(future: impl Future<Output = T>) -> T {
     timeout(Duration::from_secs(60), future)
@@ -47,31 +46,38 @@ async fn closed_port() -> SocketAddr {
 }
 
 #[tokio::test]
-async fn both_streams_work_at_once_and_a_close_loses_nothing() {
+async fn both_directions_work_at_once_and_a_close_loses_nothing() {
     let (server, client) = (endpoint(), endpoint());
-    let (mut accepted, mut connected) = pair(&server, &client).await;
+    let (accepted, connected) = pair(&server, &client).await;
     let data: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[1]).collect();
 
     let echo = async {
-        let mut received = Vec::new();
-        accepted
-            .read_to_end(&mut received)
-            .await
-            .expect("all of it");
-        accepted.write_all(&received).await.expect("room");
-        accepted.shutdown().await.expect("finished");
-        accepted
+        let (mut send, mut recv) = accepted.accept_stream().await.expect("one");
+        let mut chunk = [0; 10_000];
+        loop {
+            match recv.read(&mut chunk).await.expect("all of it") {
+                0 => break send.finish().expect("finished"),
+                count => send.write_all(&chunk[..count]).await.expect("room"),
+            }
+        }
+        assert_eq!(recv.read(&mut [0]).await, Ok(0), "the end stays the end");
     };
     let ask = async {
-        connected.write_all(&data).await.expect("room");
-        connected.shutdown().await.expect("finished");
-        let mut answer = Vec::new();
-        connected.read_to_end(&mut answer).await.expect("all of it");
-        assert!(answer == data, "what comes back is what was sent");
+        let (mut send, mut recv) = connected.open_stream().await.expect("allowed");
+        let write = async {
+            send.write_all(&data).await.expect("room");
+            send.finish().expect("finished");
+        };
+        let (answer, ()) = tokio::join!(recv.read_to_end(data.len()), write);
+        assert!(
+            answer.expect("all of it") == data,
+            "what comes back is what was sent"
+        );
         assert_eq!(connected.close(7, "thanks").await, CloseReason::Local);
-        connected
+        let error = send.write_all(&[0]).await.expect_err("closed");
+        assert_eq!(error, StreamError::Closed(CloseReason::Local));
     };
-    let (accepted, connected) = within(async { tokio::join!(echo, ask) }).await;
+    within(async { tokio::join!(echo, ask) }).await;
     let reason = CloseReason::Peer {
         code: 7,
         reason: "thanks".to_owned(),
@@ -84,30 +90,26 @@ async fn both_streams_work_at_once_and_a_close_loses_nothing() {
         "counters outlive the connection"
     );
     assert_eq!(accepted.stats().stream_bytes_received, 3_000_000);
-    let error = connected.read(&mut [0]).await.expect_err("closed");
-    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    let error = connected.write_all(&[0]).await.expect_err("closed");
-    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    let opened = within(accepted.open_stream()).await.map(|_| ());
+    assert_eq!(opened, Err(StreamError::Closed(reason)));
 }
 
 #[tokio::test]
 async fn acknowledged_means_that_the_peer_has_it() {
     let (server, client) = (endpoint(), endpoint());
     let (accepted, connected) = pair(&server, &client).await;
-    within(connected.acknowledged())
-        .await
-        .expect("nothing to wait for");
-    within(connected.write_all(&[1; 100_000]))
-        .await
-        .expect("room");
-    let (first, second) =
-        within(async { tokio::join!(connected.acknowledged(), connected.acknowledged()) }).await;
-    assert!(first.is_ok() && second.is_ok());
+    let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");
+    let nothing = within(send.acknowledged()).await;
+    assert_eq!(nothing, Ok(()), "nothing to wait for");
+    within(send.write_all(&[1; 100_000])).await.expect("room");
+    let both = within(async { tokio::join!(send.acknowledged(), send.acknowledged()) }).await;
+    assert_eq!(both, (Ok(()), Ok(())));
     assert_eq!(connected.unacknowledged(), 0);
-    let mut received = vec![0; 100_000];
-    within((&mut &accepted).read_exact(&mut received))
-        .await
-        .expect("all of it");
+    send.finish().expect("finished");
+    assert_eq!(within(send.acknowledged()).await, Ok(()));
+    let (_send, mut recv) = within(accepted.accept_stream()).await.expect("one");
+    let received = within(recv.read_to_end(100_000)).await;
+    assert_eq!(received.expect("all of it").len(), 100_000);
 }
 
 #[tokio::test]
@@ -167,7 +169,8 @@ async fn a_server_that_comes_back_with_its_key_resets_the_connections_of_its_for
     assert_eq!(within(accepted.closed()).await, CloseReason::Local);
 
     let _server = Endpoint::bind(address, options()).expect("the port is free at once");
-    within(connected.write_all(b"are you there?"))
+    let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");
+    within(send.write_all(b"are you there?"))
         .await
         .expect("room");
     assert_eq!(
@@ -222,10 +225,9 @@ async fn traces_tell_of_the_handshake_and_of_samples() {
     let server = endpoint();
     let client = Endpoint::client_to(server.local_addr(), options).expect("a socket");
     let (_accepted, connected) = pair(&server, &client).await;
-    within(connected.write_all(b"x")).await.expect("room");
-    within(connected.acknowledged())
-        .await
-        .expect("acknowledged");
+    let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");
+    within(send.write_all(b"x")).await.expect("room");
+    within(send.acknowledged()).await.expect("acknowledged");
     within(connected.close(0, "")).await;
     drop(client);
     let traces = traces.lock().expect("unpoisoned");

@@ -1,4 +1,4 @@
-//! Streams, S1 to S7.
+//! Streams, S1 to S8.
 
 use conformance::datagrams::encoded;
 use conformance::pair::{CLIENTS, Pair, SERVERS, clean, pattern};
@@ -285,4 +285,55 @@ fn rule_rudp_s7_a_reader_that_wants_no_more_ends_the_sending() {
     pair.run_for(s(1));
     assert_eq!(pair.server.conn(server).open_streams(), 0);
     assert_eq!(pair.client.conn(client).open_streams(), 0);
+}
+
+/// (S8)
+#[test]
+fn rule_rudp_s8_who_asks_hears_once_that_all_is_acknowledged() {
+    let (mut pair, client, server) = established();
+    let conn = pair.client.conn(client);
+    let id = conn.open_stream().unwrap();
+    assert_eq!(conn.is_acknowledged(id), Ok(true), "nothing was written");
+    conn.write(id, b"x").unwrap();
+    let message = conn.send_message(ms(0), b"x", None).unwrap();
+    assert_eq!(conn.is_acknowledged(id), Ok(false));
+    assert_eq!(conn.is_acknowledged(message), Ok(false));
+    pair.run_for(s(1));
+    assert_eq!(told(&pair, &Event::Acknowledged(id)), 1);
+    assert_eq!(told(&pair, &Event::Acknowledged(message)), 1);
+    let conn = pair.client.conn(client);
+    assert_eq!(conn.is_acknowledged(message), Ok(true));
+    conn.write(id, b"y").unwrap(); // nobody asks
+    pair.run_for(s(1));
+    let conn = pair.client.conn(client);
+    conn.finish(id).unwrap();
+    assert_eq!(conn.is_acknowledged(id), Ok(false), "the end counts");
+    pair.run_for(s(1));
+    assert_eq!(told(&pair, &Event::Acknowledged(id)), 2);
+
+    let conn = pair.client.conn(client);
+    let [reset, stopped] = [(); 2].map(|()| conn.open_stream().unwrap());
+    for id in [reset, stopped] {
+        conn.write(id, b"x").unwrap();
+    }
+    conn.reset(reset, 1);
+    assert_eq!(conn.is_acknowledged(reset), Err(WriteError::Finished));
+    conn.finish(stopped).unwrap();
+    assert_eq!(conn.is_acknowledged(stopped), Ok(false));
+    let stop = Frame::StopSending {
+        id: stopped,
+        code: 7,
+    };
+    pair.inject(false, 51, vec![stop]);
+    pair.run_for(ms(0));
+    let conn = pair.client.conn(client);
+    let by_peer = Err(WriteError::Stopped(7));
+    assert_eq!(
+        conn.is_acknowledged(stopped),
+        by_peer,
+        "though it was finished"
+    );
+    let never = client_stream(99);
+    assert_eq!(conn.is_acknowledged(never), Err(WriteError::NoStream));
+    assert!(pair.server.conn(server).is_established());
 }

@@ -10,7 +10,7 @@ use super::{Listening, Stream};
 pub(super) async fn dial(address: SocketAddr) -> anyhow::Result<Stream> {
     let endpoint = Endpoint::client_to(address, EndpointOptions::default())?;
     let connection = endpoint.connect(address).await?;
-    let (reader, writer) = tokio::io::split(connection);
+    let (writer, reader) = connection.open_stream().await?;
     Ok(Stream::new(reader, writer, endpoint))
 }
 
@@ -23,10 +23,13 @@ pub(super) fn listen(
     let counted = endpoint.clone();
     tokio::spawn(async move {
         while let Some(connection) = endpoint.accept().await {
-            let (reader, writer) = tokio::io::split(connection);
-            if streams.send(Stream::new(reader, writer, ())).await.is_err() {
-                break;
-            }
+            let streams = streams.clone();
+            // The stream is there with its first bytes.
+            tokio::spawn(async move {
+                let (writer, reader) = connection.accept_stream().await?;
+                _ = streams.send(Stream::new(reader, writer, ())).await;
+                Ok::<_, rudp::StreamError>(())
+            });
         }
     });
     Ok(Listening {

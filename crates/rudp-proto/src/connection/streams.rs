@@ -52,6 +52,20 @@ impl Connection {
         self.streams.finish(id)
     }
 
+    /// Whether the peer's transport has everything that was written to a stream or message, and its
+    /// end if it is finished. `false`: wait for
+    /// [`Event::Acknowledged`](crate::Event::Acknowledged) (S8).
+    ///
+    /// # Errors
+    /// There is no such stream, it was reset by this side or stopped by the peer, or either side
+    /// has ended the connection before.
+    pub fn is_acknowledged(&mut self, id: StreamId) -> Result<bool, WriteError> {
+        if self.is_over() || self.closing.has_peer_closed() {
+            return Err(WriteError::Closed);
+        }
+        self.streams.is_acknowledged(id)
+    }
+
     /// Ends the outgoing half of a stream at once: what is not delivered is dropped, and the peer
     /// is told `code`, of which 62 bits travel. Does nothing if all was delivered (S6).
     pub fn reset(&mut self, id: StreamId, code: u64) {

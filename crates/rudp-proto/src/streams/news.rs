@@ -21,6 +21,7 @@ pub(super) struct News {
     writable: VecDeque<StreamId>,
     pub(super) stopped: BTreeSet<StreamId>,
     pub(super) expired: VecDeque<StreamId>,
+    pub(super) acknowledged: VecDeque<StreamId>,
 }
 
 impl News {
@@ -73,6 +74,9 @@ impl Streams {
         }
         if let Some(id) = news.stopped.pop_first() {
             return Some(Event::Stopped(id));
+        }
+        if let Some(id) = news.acknowledged.pop_front() {
+            return Some(Event::Acknowledged(id));
         }
         if let Some(id) = news.expired.pop_front() {
             news.message_room |= take(&mut news.message_refused);

@@ -265,6 +265,9 @@ impl Streams {
         self.sending.handle_freed(chunk.id, freed);
         let left = self.sending.unacknowledged.saturating_sub(fresh);
         self.sending.unacknowledged = left;
+        if stream.awaited && stream.is_acknowledged() == Ok(true) {
+            self.news.acknowledged.push_back(chunk.id); // (S8)
+        }
         self.settle_send(chunk.id);
         fresh
     }

@@ -3,14 +3,17 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{self, Arc, PoisonError},
     time::Duration,
 };
 
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{Mutex, watch},
+    time::timeout,
+};
 
 use crate::{
-    Connection, FileName,
+    Connection, FileName, SendStream,
     protocol::{Message, Refusal, RefusalCode, write_message},
 };
 
@@ -21,12 +24,13 @@ const PROOF_OF_LIFE: Duration = Duration::from_secs(3);
 /// Who is sending a file of which name.
 #[derive(Default)]
 pub(super) struct Claims {
-    held: Mutex<HashMap<FileName, Holder>>,
+    held: sync::Mutex<HashMap<FileName, Holder>>,
 }
 
 #[derive(Clone)]
 struct Holder {
-    connection: Arc<Connection>,
+    connection: Connection,
+    send: Arc<Mutex<SendStream>>,
     released: watch::Receiver<()>, // its channel is closed when the claim is dropped
 }
 
@@ -44,14 +48,15 @@ impl Claims {
     pub(super) async fn claim(
         &self,
         name: &FileName,
-        connection: &Arc<Connection>,
+        connection: &Connection,
+        send: &Arc<Mutex<SendStream>>,
     ) -> Result<Claim<'_>, Refusal> {
         loop {
-            let mut holder = match self.try_claim(name, connection) {
+            let mut holder = match self.try_claim(name, connection, send) {
                 Ok(claim) => return Ok(claim),
                 Err(holder) => holder,
             };
-            if lives(&holder.connection).await {
+            if lives(&holder.send).await {
                 let reason = "another sender is sending a file of this name";
                 return Err(Refusal::new(RefusalCode::InUse, reason));
             }
@@ -64,7 +69,8 @@ impl Claims {
     fn try_claim(
         &self,
         name: &FileName,
-        connection: &Arc<Connection>,
+        connection: &Connection,
+        send: &Arc<Mutex<SendStream>>,
     ) -> Result<Claim<'_>, Holder> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match held.entry(name.clone()) {
@@ -73,6 +79,7 @@ impl Claims {
                 let (_released, released) = watch::channel(());
                 free.insert(Holder {
                     connection: connection.clone(),
+                    send: send.clone(),
                     released,
                 });
                 Ok(Claim {
@@ -96,10 +103,13 @@ impl Drop for Claim<'_> {
     }
 }
 
-async fn lives(connection: &Connection) -> bool {
+async fn lives(send: &Mutex<SendStream>) -> bool {
     let ping = async {
-        write_message(&mut &*connection, &Message::Ping).await?;
-        connection.acknowledged().await
+        let mut send = send.lock().await;
+        write_message(&mut *send, &Message::Ping).await?;
+        let acknowledged = send.acknowledged();
+        drop(send);
+        acknowledged.await.map_err(io::Error::from)
     };
     matches!(timeout(PROOF_OF_LIFE, ping).await, Ok(io::Result::Ok(())))
 }

@@ -185,7 +185,7 @@ async fn run(endpoint: Endpoint, host: Arc<Host>, mut stop: oneshot::Receiver<St
     let how = loop {
         tokio::select! {
             accepted = endpoint.accept() => match accepted {
-                Some(connection) => sessions.spawn(Session::new(host.clone(), connection).run()),
+                Some(connection) => sessions.spawn(Session::run(host.clone(), connection)),
                 None => break Stop::Kill,
             },
             Some(_) = sessions.join_next() => continue,

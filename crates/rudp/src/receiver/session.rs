@@ -3,11 +3,11 @@
 use std::{io, sync::Arc, time::Duration};
 
 use blake3::Hash;
-use tokio::time::timeout;
+use tokio::{sync::Mutex, time::timeout};
 
 use super::{Host, Receiving};
 use crate::{
-    Connection, FileName,
+    Connection, FileName, RecvStream, SendStream, StreamError,
     blocking::blocking,
     protocol::{Message, Refusal, RefusalCode, read_message, write_message},
     storage::{Existing, Part, name_is_taken},
@@ -21,7 +21,9 @@ const CHUNK: usize = 256 << 10;
 
 pub(super) struct Session {
     host: Arc<Host>,
-    connection: Arc<Connection>,
+    connection: Connection,
+    send: Arc<Mutex<SendStream>>, // shared with whoever asks for a proof of life
+    recv: RecvStream,
 }
 
 /// Why a session ended without a file.
@@ -48,6 +50,12 @@ impl From<io::Error> for End {
     }
 }
 
+impl From<StreamError> for End {
+    fn from(error: StreamError) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
 fn protocol_error(reason: impl Into<String>) -> Refusal {
     Refusal::new(RefusalCode::Protocol, reason)
 }
@@ -64,40 +72,54 @@ struct Offer {
 }
 
 impl Session {
-    pub(super) fn new(host: Arc<Host>, connection: Connection) -> Self {
-        Self {
-            host,
-            connection: Arc::new(connection),
-        }
-    }
-
     /// Receives a file, and stays until the connection is closed.
-    pub(super) async fn run(self) {
-        if let Some(peer) = self.connection.peer_addr() {
-            self.report(Receiving::Accepted { peer });
+    pub(super) async fn run(host: Arc<Host>, connection: Connection) {
+        let report = |what| host.report(connection.handle(), what);
+        if let Some(peer) = connection.peer_addr() {
+            report(Receiving::Accepted { peer });
         }
-        match self.serve().await {
+        match Self::serve(&host, &connection).await {
             Ok(()) => {}
             Err(End::Refused(refusal)) => {
                 let code = refusal.code.map_or(0, RefusalCode::to_wire);
-                self.connection.abort(code, &refusal.reason);
-                self.report(Receiving::Refused(refusal));
+                connection.abort(code, &refusal.reason);
+                report(Receiving::Refused(refusal));
             }
-            Err(End::Lost) => self.report(Receiving::Lost(self.connection.closed().await)),
+            Err(End::Lost) => report(Receiving::Lost(connection.closed().await)),
         }
-        self.connection.closed().await;
+        connection.closed().await;
     }
 
-    async fn serve(&self) -> Result<(), End> {
-        let offer = timeout(OFFER_TIMEOUT, self.read_offer()).await;
-        let offer = offer.map_err(|_| protocol_error("no offer within 30 seconds"))??;
+    async fn serve(host: &Arc<Host>, connection: &Connection) -> Result<(), End> {
+        let begin = async {
+            let (send, recv) = connection.accept_stream().await?;
+            let mut session = Self {
+                host: host.clone(),
+                connection: connection.clone(),
+                send: Arc::new(Mutex::new(send)),
+                recv,
+            };
+            let offer = session.read_offer().await?;
+            Ok::<_, End>((session, offer))
+        };
+        let begun = timeout(OFFER_TIMEOUT, begin).await;
+        let (mut session, offer) =
+            begun.map_err(|_| protocol_error("no offer within 30 seconds"))??;
+        session.take(offer).await
+    }
+
+    async fn take(&mut self, offer: Offer) -> Result<(), End> {
         let Offer { name, length, .. } = &offer;
         self.report(Receiving::Offered {
             name: name.clone(),
             length: *length,
         });
 
-        let claim = self.host.claims.claim(name, &self.connection).await?;
+        let host = self.host.clone();
+        let claim = host
+            .claims
+            .claim(name, &self.connection, &self.send)
+            .await?;
         let (hash, already_there) = match self.compare_with_existing(&offer).await? {
             Some(hash) => (hash, true),
             None => (self.receive(&offer).await?, false),
@@ -110,13 +132,13 @@ impl Session {
             already_there,
         });
         self.write(Message::Done).await?;
-        self.connection.finish()?;
+        self.send.lock().await.finish()?;
         // Now the sender closes, and the end of its stream wants to be read.
-        _ = self.connection.read(&mut [0]).await;
+        _ = self.recv.read(&mut [0]).await;
         Ok(())
     }
 
-    async fn read_offer(&self) -> Result<Offer, End> {
+    async fn read_offer(&mut self) -> Result<Offer, End> {
         let Message::Offer {
             length,
             force,
@@ -137,7 +159,7 @@ impl Session {
 
     /// If the very file is there, returns its hash: an earlier `Done` may have
     /// been lost on its way. If another one is, only `force` goes on.
-    async fn compare_with_existing(&self, offer: &Offer) -> Result<Option<Hash>, End> {
+    async fn compare_with_existing(&mut self, offer: &Offer) -> Result<Option<Hash>, End> {
         let Offer {
             name,
             length,
@@ -172,7 +194,7 @@ impl Session {
         }
     }
 
-    async fn receive(&self, offer: &Offer) -> Result<Hash, End> {
+    async fn receive(&mut self, offer: &Offer) -> Result<Hash, End> {
         let &Offer {
             ref name,
             length,
@@ -210,11 +232,11 @@ impl Session {
         Ok(hash)
     }
 
-    async fn receive_data(&self, offer: &Offer, mut part: Part) -> Result<Part, End> {
+    async fn receive_data(&mut self, offer: &Offer, mut part: Part) -> Result<Part, End> {
         let mut chunk = vec![0; CHUNK];
         while part.offset() < offer.length {
             let left = usize::try_from(offer.length - part.offset()).unwrap_or(CHUNK);
-            let read = self.connection.read(&mut chunk[..left.min(CHUNK)]).await;
+            let read = self.recv.read(&mut chunk[..left.min(CHUNK)]).await;
             let count = match read {
                 Ok(count @ 1..) => count,
                 early => {
@@ -250,11 +272,11 @@ impl Session {
         self.host.report(self.connection.handle(), what);
     }
 
-    async fn read(&self) -> io::Result<Message> {
-        read_message(&mut &*self.connection).await
+    async fn read(&mut self) -> io::Result<Message> {
+        read_message(&mut self.recv).await
     }
 
     async fn write(&self, message: Message) -> io::Result<()> {
-        write_message(&mut &*self.connection, &message).await
+        write_message(&mut *self.send.lock().await, &message).await
     }
 }

@@ -9,7 +9,7 @@ use blake3::Hash;
 
 use super::{Delivered, SendError, SendEvent, Sending};
 use crate::{
-    Clock, Connection, Observer,
+    Clock, Connection, Observer, RecvStream, SendStream, StreamError,
     blocking::blocking,
     protocol::{Message, read_message, write_message},
     storage::Source,
@@ -48,6 +48,13 @@ impl From<io::Error> for End {
     }
 }
 
+/// Nobody but the receiver ends streams, and then with the connection.
+impl From<StreamError> for End {
+    fn from(_: StreamError) -> Self {
+        Self::Closed
+    }
+}
+
 fn protocol_error(what: &str) -> End {
     End::Final(SendError::Protocol(what.to_owned()))
 }
@@ -62,10 +69,10 @@ impl Transfer {
 
     /// Offers the file and sends what the receiver does not have.
     pub(super) async fn run(&self, connection: &Connection) -> Result<Delivered, End> {
-        let mut stream = connection;
+        let (mut send, mut recv) = connection.open_stream().await?;
         let (length, force, name) = (self.length, self.force, self.name.clone());
         write_message(
-            &mut stream,
+            &mut send,
             &Message::Offer {
                 length,
                 force,
@@ -73,11 +80,11 @@ impl Transfer {
             },
         )
         .await?;
-        let mut answer = read_answer(connection).await?;
+        let mut answer = read_answer(&mut recv).await?;
         if let Message::Exists { hash } = answer {
             let same = hash == self.hash_up_to(length).await?;
-            write_message(&mut stream, &Message::Compared { same }).await?;
-            answer = read_answer(connection).await?;
+            write_message(&mut send, &Message::Compared { same }).await?;
+            answer = read_answer(&mut recv).await?;
             if same && answer == Message::Done {
                 return Ok(Delivered {
                     hash,
@@ -97,16 +104,16 @@ impl Transfer {
         }
         let agreed = self.hash_up_to(on_disk).await? == prefix;
         let offset = if agreed { on_disk } else { 0 };
-        write_message(&mut stream, &Message::Begin { offset }).await?;
+        write_message(&mut send, &Message::Begin { offset }).await?;
         self.report(Sending::Started {
             length,
             offset,
             on_disk,
         });
 
-        let hash = self.send_data(connection, offset).await?;
-        write_message(&mut stream, &Message::End { hash }).await?;
-        match read_answer(connection).await? {
+        let hash = self.send_data(connection, &mut send, offset).await?;
+        write_message(&mut send, &Message::End { hash }).await?;
+        match read_answer(&mut recv).await? {
             Message::Done => Ok(Delivered {
                 hash,
                 already_there: false,
@@ -116,7 +123,12 @@ impl Transfer {
     }
 
     /// Sends everything from `offset` on and returns the hash of the whole file.
-    async fn send_data(&self, connection: &Connection, offset: u64) -> Result<Hash, End> {
+    async fn send_data(
+        &self,
+        connection: &Connection,
+        send: &mut SendStream,
+        offset: u64,
+    ) -> Result<Hash, End> {
         self.with_source(move |source| {
             if source.offset() == offset {
                 Ok(())
@@ -139,7 +151,7 @@ impl Transfer {
                     .with_source(|source| source.check_unchanged().map(|()| source.hash()))
                     .await;
             }
-            connection.write_all(&chunk[..count]).await?;
+            send.write_all(&chunk[..count]).await?;
             let acknowledged = sent.saturating_sub(connection.unacknowledged());
             self.report(Sending::Progress {
                 length: self.length,
@@ -168,9 +180,9 @@ impl Transfer {
 }
 
 /// Reads the next message that means something.
-async fn read_answer(mut connection: &Connection) -> io::Result<Message> {
+async fn read_answer(recv: &mut RecvStream) -> io::Result<Message> {
     loop {
-        match read_message(&mut connection).await? {
+        match read_message(recv).await? {
             Message::Ping => {}
             answer => return Ok(answer),
         }

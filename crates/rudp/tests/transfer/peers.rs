@@ -3,19 +3,35 @@
 use std::{fs, net::SocketAddr};
 
 use rudp::{
-    CloseReason, Connection, Endpoint, EndpointOptions,
+    CloseReason, Connection, Endpoint, EndpointOptions, RecvStream, SendStream, StreamError,
     protocol::{Message, RefusalCode, read_message, write_message},
 };
-use tokio::net::UdpSocket;
+use tokio::{
+    io::{AsyncWriteExt, Join, join},
+    net::UdpSocket,
+};
 
 use crate::harness::{ANY, Folders, content, fail_to_send, part_name, receive, send, within};
 
-async fn connect(server: SocketAddr) -> (Endpoint, Connection) {
+/// What is at the other side of the program: a connection and the stream on it.
+struct Peer {
+    connection: Connection,
+    stream: Join<RecvStream, SendStream>,
+}
+
+async fn connect(server: SocketAddr) -> (Endpoint, Peer) {
     let endpoint = Endpoint::client_to(server, EndpointOptions::default()).expect("a socket");
     let connection = within("a connection", endpoint.connect(server))
         .await
         .expect("accepted");
-    (endpoint, connection)
+    let opened = within("a stream", connection.open_stream()).await;
+    (endpoint, peer(connection, opened))
+}
+
+fn peer(connection: Connection, stream: Result<(SendStream, RecvStream), StreamError>) -> Peer {
+    let (send, recv) = stream.expect("a stream");
+    let stream = join(recv, send);
+    Peer { connection, stream }
 }
 
 fn offer(name: &str, length: u64) -> Message {
@@ -26,14 +42,14 @@ fn offer(name: &str, length: u64) -> Message {
     }
 }
 
-async fn say(mut connection: &Connection, message: Message) {
-    write_message(&mut connection, &message)
+async fn say(peer: &mut Peer, message: Message) {
+    write_message(&mut peer.stream, &message)
         .await
         .expect("written");
 }
 
-async fn refusal(connection: &Connection) -> RefusalCode {
-    match within("a refusal", connection.closed()).await {
+async fn refusal(peer: &Peer) -> RefusalCode {
+    match within("a refusal", peer.connection.closed()).await {
         CloseReason::Peer { code, .. } => RefusalCode::from_wire(code).expect("a known code"),
         other => panic!("no refusal: {other}"),
     }
@@ -50,9 +66,9 @@ async fn path_tricks_are_refused() {
     let relative = ["", ".", "..", "../x", "./x", "a/b", "a\\b", "a\0b"];
     let own = [".rudp-key", ".a.1.rudp-part"];
     for name in relative.iter().chain(&own).chain(&[&*absolute, &long]) {
-        let (_endpoint, connection) = connect(address).await;
-        say(&connection, offer(name, 1)).await;
-        assert_eq!(refusal(&connection).await, RefusalCode::BadName, "{name:?}");
+        let (_endpoint, mut peer) = connect(address).await;
+        say(&mut peer, offer(name, 1)).await;
+        assert_eq!(refusal(&peer).await, RefusalCode::BadName, "{name:?}");
     }
     assert_eq!(folders.names(), ["inner"]);
     let left = fs::read_dir(&inner).expect("readable").count();
@@ -63,9 +79,9 @@ async fn path_tricks_are_refused() {
 async fn content_that_does_not_match_its_hash_gets_no_name() {
     let folders = Folders::new();
     let (_receiver, address) = receive(folders.receiving(), ANY).await;
-    let (_endpoint, connection) = connect(address).await;
-    say(&connection, offer("file", 3)).await;
-    let resume = within("an answer", read_message(&mut &connection))
+    let (_endpoint, mut peer) = connect(address).await;
+    say(&mut peer, offer("file", 3)).await;
+    let resume = within("an answer", read_message(&mut peer.stream))
         .await
         .expect("a message");
     assert_eq!(
@@ -75,16 +91,16 @@ async fn content_that_does_not_match_its_hash_gets_no_name() {
             prefix: blake3::hash(b"")
         }
     );
-    say(&connection, Message::Begin { offset: 0 }).await;
-    connection.write_all(b"abc").await.expect("written");
+    say(&mut peer, Message::Begin { offset: 0 }).await;
+    peer.stream.write_all(b"abc").await.expect("written");
     say(
-        &connection,
+        &mut peer,
         Message::End {
             hash: blake3::hash(b"abd"),
         },
     )
     .await;
-    assert_eq!(refusal(&connection).await, RefusalCode::HashMismatch);
+    assert_eq!(refusal(&peer).await, RefusalCode::HashMismatch);
     assert_eq!(folders.names(), [""; 0]);
 }
 
@@ -94,29 +110,21 @@ async fn senders_that_break_the_file_protocol_are_refused() {
     let (mut receiver, address) = receive(folders.receiving(), ANY).await;
     let garbage: [&[u8]; 3] = [b"GET / HTTP/1.1\r\n\r\n", &[1, 0xff, 0xff], &[7, 0, 0]];
     for bytes in garbage {
-        let (_endpoint, connection) = connect(address).await;
-        connection.write_all(bytes).await.expect("written");
-        assert_eq!(
-            refusal(&connection).await,
-            RefusalCode::Protocol,
-            "{bytes:?}"
-        );
+        let (_endpoint, mut peer) = connect(address).await;
+        peer.stream.write_all(bytes).await.expect("written");
+        assert_eq!(refusal(&peer).await, RefusalCode::Protocol, "{bytes:?}");
     }
-    let (_endpoint, connection) = connect(address).await;
-    say(&connection, offer("file", 3)).await;
-    say(&connection, Message::Begin { offset: 2 }).await;
+    let (_endpoint, mut peer) = connect(address).await;
+    say(&mut peer, offer("file", 3)).await;
+    say(&mut peer, Message::Begin { offset: 2 }).await;
     assert_eq!(
-        refusal(&connection).await,
+        refusal(&peer).await,
         RefusalCode::Protocol,
         "an offset of its own"
     );
-    let (_endpoint, connection) = connect(address).await;
-    connection.finish().expect("finished");
-    assert_eq!(
-        refusal(&connection).await,
-        RefusalCode::Protocol,
-        "no offer"
-    );
+    let (_endpoint, mut peer) = connect(address).await;
+    peer.stream.shutdown().await.expect("finished");
+    assert_eq!(refusal(&peer).await, RefusalCode::Protocol, "no offer");
     for _ in 0..5 {
         receiver.event("refused").await;
     }
@@ -139,7 +147,7 @@ async fn datagrams_of_any_other_kind_change_nothing() {
 }
 
 /// An endpoint that is no receiver, and what it does with the first offer.
-async fn false_receiver(answer: impl AsyncFnOnce(&Connection)) -> (i32, String) {
+async fn false_receiver(answer: impl AsyncFnOnce(&mut Peer)) -> (i32, String) {
     let folders = Folders::new();
     let file = folders.file("file", b"abc");
     let endpoint = Endpoint::bind(ANY.parse().expect("an address"), EndpointOptions::default());
@@ -148,7 +156,9 @@ async fn false_receiver(answer: impl AsyncFnOnce(&Connection)) -> (i32, String) 
         let connection = within("a connection", endpoint.accept())
             .await
             .expect("one");
-        let offer = within("an offer", read_message(&mut &connection))
+        let accepted = within("a stream", connection.accept_stream()).await;
+        let mut peer = peer(connection, accepted);
+        let offer = within("an offer", read_message(&mut peer.stream))
             .await
             .expect("a message");
         assert_eq!(
@@ -159,8 +169,8 @@ async fn false_receiver(answer: impl AsyncFnOnce(&Connection)) -> (i32, String) 
                 name: "file".to_owned()
             }
         );
-        answer(&connection).await;
-        within("the end", connection.closed()).await;
+        answer(&mut peer).await;
+        within("the end", peer.connection.closed()).await;
     };
     let ((exit, failed), ()) =
         tokio::join!(fail_to_send(&file, endpoint.local_addr(), &[]), receiver);
@@ -169,8 +179,9 @@ async fn false_receiver(answer: impl AsyncFnOnce(&Connection)) -> (i32, String) 
 
 #[tokio::test]
 async fn a_hash_mismatch_has_an_exit_code_of_its_own() {
-    let refuse = async |connection: &Connection| {
-        connection.abort(RefusalCode::HashMismatch.to_wire(), "it was damaged");
+    let refuse = async |peer: &mut Peer| {
+        peer.connection
+            .abort(RefusalCode::HashMismatch.to_wire(), "it was damaged");
     };
     let (exit, error) = false_receiver(refuse).await;
     assert_eq!(
@@ -192,8 +203,7 @@ async fn receivers_that_break_the_file_protocol_are_given_up() {
         },
     ] {
         let case = format!("{message:?}");
-        let (exit, error) =
-            false_receiver(async move |connection| say(connection, message).await).await;
+        let (exit, error) = false_receiver(async move |peer| say(peer, message).await).await;
         assert_eq!(exit, 1, "{case}");
         assert!(error.contains("broke the file protocol"), "{case}: {error}");
     }
@@ -201,20 +211,21 @@ async fn receivers_that_break_the_file_protocol_are_given_up() {
 
 #[tokio::test]
 async fn pings_at_any_time_are_skipped() {
-    let (exit, error) = false_receiver(async |connection: &Connection| {
-        say(connection, Message::Ping).await;
+    let (exit, error) = false_receiver(async |peer: &mut Peer| {
+        say(peer, Message::Ping).await;
         say(
-            connection,
+            peer,
             Message::Resume {
                 offset: 0,
                 prefix: blake3::hash(b""),
             },
         )
         .await;
-        say(connection, Message::Ping).await;
-        let begin = read_message(&mut &*connection).await.expect("a message");
+        say(peer, Message::Ping).await;
+        let begin = read_message(&mut peer.stream).await.expect("a message");
         assert_eq!(begin, Message::Begin { offset: 0 });
-        connection.abort(RefusalCode::NotAllowed.to_wire(), "enough seen");
+        peer.connection
+            .abort(RefusalCode::NotAllowed.to_wire(), "enough seen");
     })
     .await;
     assert_eq!(

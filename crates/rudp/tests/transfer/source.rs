@@ -7,11 +7,12 @@ async fn a_file_that_changes_while_it_is_sent_is_an_error() {
     let folders = Folders::new();
     let (mut receiver, address) = receive(folders.receiving(), ANY).await;
     let hop = hop(address, slow());
-    let old = content(1, 4 << 20);
+    let length = 16 << 20; // twice what the transport takes at once
+    let old = content(1, length);
     let file = folders.file("file", &old);
     let mut sender = start_send(&[&file], hop.address, &[]);
     folders.part_reaches("file", old.len(), 1).await;
-    let new = folders.file("file", &content(2, 4 << 20));
+    let new = folders.file("file", &content(2, length));
     let failed = sender.event("failed").await;
     assert_eq!(sender.exit().await, 1);
     let error = failed["error"].as_str().expect("a reason");
@@ -22,7 +23,7 @@ async fn a_file_that_changes_while_it_is_sent_is_an_error() {
     );
     receiver.event("lost").await;
     send(&new, address, &[]).await;
-    assert_eq!(read(folders.received("file")), content(2, 4 << 20));
+    assert_eq!(read(folders.received("file")), content(2, length));
 }
 
 #[tokio::test]

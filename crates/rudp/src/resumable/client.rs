@@ -1,0 +1,186 @@
+//! The client's side: it dials, and dials again.
+
+use std::{fmt, net::SocketAddr, sync::Arc};
+
+use grpc_backoff::{Attempt, ConfigError, Failure, Reconnector};
+use rudp_proto::CloseReason;
+
+use super::{
+    Resumable, ResumeError,
+    link::{End, Hello, Link, code, read_answer},
+    session::Session,
+};
+use crate::{ConnectError, Endpoint, EndpointOptions, StreamError};
+
+/// Settings of [`Resumable::connect`].
+#[derive(Clone, Debug)]
+pub struct ResumableOptions {
+    /// Settings of the endpoint, one for each connection: the route, and with it this side's
+    /// address, may change. `config.idle_timeout` is how long a dead path goes unnoticed.
+    pub endpoint: EndpointOptions,
+    /// When to dial again; default [`grpc_backoff::Config::GRPC`], without a limit. Nothing else
+    /// decides that.
+    pub backoff: grpc_backoff::Config,
+    /// The most bytes kept in each direction; default 4 MiB. The sum of both sides' is what a path
+    /// can hold: its rate times its round trip.
+    pub buffer: usize,
+}
+
+impl Default for ResumableOptions {
+    fn default() -> Self {
+        Self {
+            endpoint: EndpointOptions::default(),
+            backoff: grpc_backoff::Config::GRPC,
+            buffer: 4 << 20,
+        }
+    }
+}
+
+/// Why an attempt to go on failed.
+#[derive(Debug)]
+enum DialError {
+    Socket(std::io::Error),
+    Connect(ConnectError),
+    Refused(CloseReason),
+    Answer,
+}
+
+impl fmt::Display for DialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(error) => error.fmt(f),
+            Self::Connect(error) => error.fmt(f),
+            Self::Refused(reason) => reason.fmt(f),
+            Self::Answer => f.write_str("the server's answer breaks the rules of sessions"),
+        }
+    }
+}
+
+impl DialError {
+    /// Why the session is over with this, if it is.
+    fn verdict(&self, session: &Session) -> Option<ResumeError> {
+        match self {
+            Self::Socket(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
+                Some(ResumeError::GaveUp(error.to_string())) // the transport's config is refused
+            }
+            Self::Refused(reason) => verdict(reason, session),
+            Self::Answer => Some(ResumeError::Protocol),
+            _ => None,
+        }
+    }
+}
+
+/// What the end of a connection means for the session, if it is not only a connection lost.
+fn verdict(reason: &CloseReason, session: &Session) -> Option<ResumeError> {
+    match reason {
+        CloseReason::Peer { code, .. } => match *code {
+            code::UNKNOWN => {
+                let unread = session.lock().outgoing.unread();
+                Some(ResumeError::SessionUnknown { unread })
+            }
+            code::DROPPED => Some(ResumeError::Dropped),
+            code::PROTOCOL => Some(ResumeError::Protocol),
+            _ => None, // among others FULL: there may be room later
+        },
+        _ => None,
+    }
+}
+
+impl Resumable {
+    /// Begins a session with a [`ResumableListener`](super::ResumableListener) at `server`, and
+    /// connects in the background. Must be called within a runtime.
+    ///
+    /// # Errors
+    ///
+    /// The backoff's config is refused.
+    pub fn connect(server: SocketAddr, options: ResumableOptions) -> Result<Self, ConfigError> {
+        let session = Arc::new(Session::new(rand::random(), options.buffer));
+        let carried = session.clone();
+        let dial = move |_: Attempt| dial(server, options.endpoint.clone(), carried.clone());
+        let reconnector = Reconnector::new(options.backoff, dial)?;
+        tokio::spawn(run(session.clone(), reconnector));
+        Ok(Self::new(session))
+    }
+}
+
+/// Carries the session over one connection after the other.
+async fn run<F, Fut>(session: Arc<Session>, mut reconnector: Reconnector<(), F, Fut>)
+where
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<(Endpoint, Link), Failure<DialError>>>,
+{
+    loop {
+        let abandoned = session.until(|state| state.is_abandoned().then_some(()));
+        let dialed = tokio::select! {
+            dialed = reconnector.connect() => dialed,
+            () = abandoned => return, // the server hears it from nobody, and waits for a while
+        };
+        let (endpoint, link) = match dialed {
+            Ok(dialed) => dialed,
+            Err(_) if session.lock().is_over() => return, // the server has forgotten it: it knew
+            Err(grpc_backoff::Error::Refused(error)) => {
+                return session.fail(error.verdict(&session).unwrap_or(ResumeError::Protocol));
+            }
+            Err(error) => return session.fail(ResumeError::GaveUp(error.to_string())),
+        };
+        match link.carry(&session).await {
+            End::Complete | End::Abandoned => return endpoint.idle().await,
+            End::Protocol => {
+                session.fail(ResumeError::Protocol);
+                return endpoint.idle().await;
+            }
+            End::Lost(reason) => match verdict(&reason, &session) {
+                Some(error) => return session.fail(error),
+                None => reconnector.lost(),
+            },
+        }
+    }
+}
+
+/// One attempt: it succeeds once the server has answered, so that one that accepts and then refuses
+/// is left alone for longer and longer.
+async fn dial(
+    server: SocketAddr,
+    options: EndpointOptions,
+    session: Arc<Session>,
+) -> Result<(Endpoint, Link), Failure<DialError>> {
+    let failed = |error: DialError| match error.verdict(&session) {
+        Some(_) => Failure::Final(error),
+        None => Failure::Retry(error),
+    };
+    let endpoint =
+        Endpoint::client_to(server, options).map_err(|error| failed(DialError::Socket(error)))?;
+    let connected = endpoint.connect(server).await;
+    let connection = connected.map_err(|error| failed(DialError::Connect(error)))?;
+    let greet = async {
+        let (mut send, mut recv) = connection.open_stream().await?;
+        let hello = {
+            let state = session.lock();
+            Hello {
+                session: session.id,
+                is_new: state.connections() == 0,
+                received: state.incoming.received(),
+            }
+        };
+        send.write_all(&hello.encode()).await?;
+        let received = read_answer(&mut recv)
+            .await
+            .map_err(|_| StreamError::Closing)?;
+        Ok::<_, StreamError>((send, recv, received))
+    };
+    let Ok((send, recv, received)) = greet.await else {
+        connection.abort(0, "no answer"); // if it is not over already
+        let reason = connection.closed().await;
+        return Err(failed(DialError::Refused(reason)));
+    };
+    if session.resume(received).is_err() {
+        connection.abort(code::PROTOCOL, "not a position of this session");
+        return Err(failed(DialError::Answer));
+    }
+    let link = Link {
+        connection,
+        send,
+        recv,
+    };
+    Ok((endpoint, link))
+}

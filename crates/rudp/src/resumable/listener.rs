@@ -1,0 +1,285 @@
+//! The server's side: sessions by name, and the clients that come back to them.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use rudp_proto::CloseReason;
+use tokio::{
+    io::AsyncReadExt,
+    io::AsyncWriteExt,
+    sync::{self, mpsc, oneshot},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use super::{
+    Resumable, ResumeError,
+    link::{End, Hello, Link, code},
+    session::{Session, SessionId},
+};
+use crate::{Connection, Endpoint};
+
+/// How long a client may take to say which session it wants: 10 s.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections that wait to carry a session; only the last matters.
+const MOST_WAITING: usize = 4;
+
+/// Settings of a [`ResumableListener`].
+#[derive(Clone, Debug)]
+pub struct ListenerOptions {
+    /// The most bytes kept in each direction of a session; default 4 MiB.
+    pub buffer: usize,
+    /// How long a session waits for its client; default 10 minutes.
+    pub lifetime: Duration,
+    /// How many sessions there may be; default 1,024. A client with one more is refused, and tries
+    /// again later.
+    pub max_sessions: usize,
+}
+
+impl Default for ListenerOptions {
+    fn default() -> Self {
+        Self {
+            buffer: 4 << 20,
+            lifetime: Duration::from_secs(600),
+            max_sessions: 1024,
+        }
+    }
+}
+
+/// Accepts [`Resumable`]s, and the connections of clients that come back.
+///
+/// Dropping it ends all sessions at once: nobody could come back to them.
+#[derive(Debug)]
+pub struct ResumableListener {
+    sessions: Arc<Sessions>,
+    accepted: sync::Mutex<mpsc::UnboundedReceiver<Resumable>>, // at most `max_sessions`
+    serving: Mutex<Option<Serving>>,
+}
+
+/// A task that accepts at an endpoint; it ends when `stop` is dropped.
+#[derive(Debug)]
+struct Serving {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Sessions {
+    options: ListenerOptions,
+    known: Mutex<HashMap<SessionId, mpsc::Sender<Arrival>>>,
+    accept: mpsc::UnboundedSender<Resumable>,
+}
+
+/// A client that wants to go on, and has everything up to `received`.
+#[derive(Debug)]
+struct Arrival {
+    link: Link,
+    received: u64,
+}
+
+impl ResumableListener {
+    /// Starts to accept at an endpoint. Must be called within a runtime.
+    #[must_use]
+    pub fn start(endpoint: Endpoint, options: ListenerOptions) -> Self {
+        let (accept, accepted) = mpsc::unbounded_channel();
+        let sessions = Arc::new(Sessions {
+            options,
+            known: Mutex::new(HashMap::new()),
+            accept,
+        });
+        let listener = Self {
+            sessions,
+            accepted: sync::Mutex::new(accepted),
+            serving: Mutex::new(None),
+        };
+        listener.replace(endpoint);
+        listener
+    }
+
+    /// Waits for the next new session. Cancel-safe.
+    pub async fn accept(&self) -> Option<Resumable> {
+        self.accepted.lock().await.recv().await
+    }
+
+    /// Goes on with another endpoint, and the sessions with it. The old one and its connections end
+    /// as by [`Endpoint::abandon`].
+    pub fn replace(&self, endpoint: Endpoint) {
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(serve(endpoint, self.sessions.clone(), stopped));
+        *self.serving() = Some(Serving { stop, task });
+    }
+
+    /// Ends the endpoint and its connections so, and returns when the port is free; the sessions
+    /// wait for [`replace`](Self::replace).
+    pub async fn stop(&self) {
+        let serving = self.serving().take();
+        if let Some(Serving { stop, task }) = serving {
+            drop(stop);
+            _ = task.await; // an error: the runtime ends
+        }
+    }
+
+    fn serving(&self) -> MutexGuard<'_, Option<Serving>> {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many sessions it knows.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.sessions.lock().len()
+    }
+}
+
+impl Drop for ResumableListener {
+    fn drop(&mut self) {
+        *self.serving() = None;
+        self.sessions.lock().clear(); // their tasks see that nobody can come back
+    }
+}
+
+async fn serve(endpoint: Endpoint, sessions: Arc<Sessions>, mut stop: oneshot::Receiver<()>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = endpoint.accept() => accepted,
+            _ = &mut stop => None,
+        };
+        match accepted {
+            Some(connection) => drop(tokio::spawn(greet(connection, sessions.clone()))),
+            None => return endpoint.abandon().await,
+        }
+    }
+}
+
+/// Takes a client's hello and gives the connection to its session.
+async fn greet(connection: Connection, sessions: Arc<Sessions>) {
+    let hello = async {
+        let (send, mut recv) = connection.accept_stream().await.ok()?;
+        let mut hello = [0; Hello::LENGTH];
+        recv.read_exact(&mut hello).await.ok()?;
+        Some((send, recv, Hello::decode(&hello)))
+    };
+    let Ok(Some((send, recv, Some(hello)))) = timeout(HELLO_TIMEOUT, hello).await else {
+        return connection.abort(code::PROTOCOL, "no hello of a session");
+    };
+    let way = match sessions.find(&hello) {
+        Ok(way) => way,
+        Err((code, why)) => return connection.abort(code, why),
+    };
+    let link = Link {
+        connection,
+        send,
+        recv,
+    };
+    let received = hello.received;
+    // An error: the session has ended just now, and the connection with it.
+    _ = way.send(Arrival { link, received }).await;
+}
+
+impl Sessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::Sender<Arrival>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The way to a session, which may be new.
+    fn find(self: &Arc<Self>, hello: &Hello) -> Result<mpsc::Sender<Arrival>, (u64, &'static str)> {
+        let mut known = self.lock();
+        let count = known.len();
+        match known.entry(hello.session) {
+            Entry::Occupied(way) => Ok(way.get().clone()),
+            Entry::Vacant(_) if !hello.is_new => Err((code::UNKNOWN, "no such session")),
+            Entry::Vacant(_) if count >= self.options.max_sessions => {
+                Err((code::FULL, "no room for one more session"))
+            }
+            Entry::Vacant(place) => {
+                let (way, arrivals) = mpsc::channel(MOST_WAITING);
+                place.insert(way.clone());
+                let session = Arc::new(Session::new(hello.session, self.options.buffer));
+                // An error: nobody accepts any more, and the handle is dropped.
+                _ = self.accept.send(Resumable::new(session.clone()));
+                let lifetime = self.options.lifetime;
+                tokio::spawn(run(session, arrivals, lifetime, Arc::downgrade(self)));
+                Ok(way)
+            }
+        }
+    }
+}
+
+/// Carries a session over one connection after the other, and forgets it at last.
+async fn run(
+    session: Arc<Session>,
+    mut arrivals: mpsc::Receiver<Arrival>,
+    lifetime: Duration,
+    sessions: Weak<Sessions>,
+) {
+    if let Some(error) = carry(&session, &mut arrivals, lifetime).await {
+        session.fail(error);
+    }
+    if let Some(sessions) = sessions.upgrade() {
+        sessions.lock().remove(&session.id);
+    }
+}
+
+/// Says why the session ended before its time, if it did.
+async fn carry(
+    session: &Session,
+    arrivals: &mut mpsc::Receiver<Arrival>,
+    lifetime: Duration,
+) -> Option<ResumeError> {
+    let mut next = None;
+    loop {
+        let arrival = match next.take() {
+            Some(arrival) => arrival,
+            None => {
+                let abandoned = session.until(|state| state.is_abandoned().then_some(()));
+                tokio::select! {
+                    arrival = timeout(lifetime, arrivals.recv()) => match arrival {
+                        Ok(Some(arrival)) => arrival,
+                        Ok(None) => return Some(ResumeError::Shutdown),
+                        Err(_) if session.lock().is_over() => return None,
+                        Err(_) => {
+                            let unread = session.lock().outgoing.unread();
+                            return Some(ResumeError::Expired { unread });
+                        }
+                    },
+                    () = abandoned => return None,
+                }
+            }
+        };
+        let Arrival { mut link, received } = arrival;
+        let answer = session.lock().incoming.received();
+        if session.resume(received).is_err() {
+            link.connection
+                .abort(code::PROTOCOL, "not a position of this session");
+            return Some(ResumeError::Protocol);
+        }
+        if link.send.write_u64(answer).await.is_err() {
+            continue; // it is gone already
+        }
+        let connection = link.connection.clone();
+        let end = tokio::select! {
+            end = link.carry(session) => end,
+            newer = arrivals.recv() => {
+                connection.abort(0, "replaced by a newer connection");
+                match newer {
+                    Some(_) => next = newer,
+                    None => return Some(ResumeError::Shutdown),
+                }
+                continue;
+            }
+        };
+        match end {
+            End::Complete | End::Abandoned => return None,
+            End::Protocol => return Some(ResumeError::Protocol),
+            End::Lost(CloseReason::Peer { code, .. }) if code == code::DROPPED => {
+                return Some(ResumeError::Dropped);
+            }
+            End::Lost(CloseReason::Peer { code, .. }) if code == code::PROTOCOL => {
+                return Some(ResumeError::Protocol);
+            }
+            End::Lost(_) => {} // the client will come back
+        }
+    }
+}
