@@ -90,6 +90,7 @@ fn goodput(criterion: &mut Criterion) {
             config: Config::DEFAULT,
             client_bytes: BYTES,
             server_bytes: 0,
+            streams: 1,
             slow_reader: None,
             close_early: [false, false],
         };

@@ -1,6 +1,6 @@
 //! One whole connection in virtual time, held at every step to what must be true of it.
 //!
-//! Both sides send a known stream over links that do whatever a [`Plan`] says, and whatever they
+//! Both sides send known streams over links that do whatever a [`Plan`] says, and whatever they
 //! do:
 //!
 //! - every byte arrives once, in order, intact;
@@ -36,6 +36,8 @@ pub struct Plan {
     pub client_bytes: usize,
     /// Bytes that the server sends.
     pub server_bytes: usize,
+    /// Over how many streams each side sends them, in turn; at least one.
+    pub streams: usize,
     /// How long a side waits between two reads, and how much it reads then; `None` reads at once.
     pub slow_reader: Option<(Duration, usize)>,
     /// Whether the client, the server closes as soon as it has written and read everything, which

@@ -88,6 +88,7 @@ fn plan(seed: u64) -> Plan {
         config,
         client_bytes: SIZES[pick(7, 6)] * usize::from(sends(0)),
         server_bytes: SIZES[pick(11, 4)] * usize::from(sends(1)),
+        streams: 1 + pick(13, 4),
         slow_reader,
         close_early,
     }
@@ -158,6 +159,7 @@ fn a_clean_link_needs_no_retransmission_and_runs_at_its_rate() {
         config: Config::DEFAULT,
         client_bytes: 4 << 20,
         server_bytes: 0,
+        streams: 1,
         slow_reader: None,
         close_early: [false, false],
     });

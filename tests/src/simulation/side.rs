@@ -1,16 +1,16 @@
 //! The application of one side, and the observer of what its endpoint sends.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use rudp_proto::{
-    CloseReason, Config, Connection, Event, Handle, Stats, Step,
+    CloseReason, Config, Connection, Event, Handle, ReadError, Stats, Step, StreamId, StreamKind,
     wire::{Frame, Packet},
 };
 
 use super::Plan;
 use crate::{
     datagrams::Decoder,
-    pair::{Host, Pair, SingleStream},
+    pair::{Host, Pair},
 };
 
 #[derive(Debug)]
@@ -18,11 +18,17 @@ pub(super) struct Side {
     seed: u64,
     client: bool,
     pub(super) handle: Option<Handle>,
+    /// Over so many streams in turn.
+    streams: usize,
     to_send: usize,
     written: usize,
+    /// How much of it was written to each of its streams that is open.
+    written_to: Vec<usize>,
     finished: bool,
     to_receive: usize,
     received: usize,
+    /// How much of it came from each stream, and whether the stream has ended.
+    received_from: Vec<(usize, bool)>,
     at_end: bool,
     next_read: Duration,
     /// Whether it closes once it has written and read everything.
@@ -31,8 +37,8 @@ pub(super) struct Side {
     /// The counters when there was last something to count.
     pub(super) stats: Stats,
     decoder: Decoder,
-    /// When each byte of the stream was last sent.
-    last_sent: Vec<Duration>,
+    /// When each byte of each stream was last sent.
+    last_sent: BTreeMap<StreamId, Vec<Duration>>,
     last_hello: Option<Duration>,
     /// The deadline that its timer was last set to, while it runs.
     deadline: Option<Duration>,
@@ -59,18 +65,21 @@ impl Side {
             seed: plan.seed,
             client,
             handle: None,
+            streams: plan.streams,
             to_send,
             written: 0,
+            written_to: Vec::new(),
             finished: false,
             to_receive,
             received: 0,
+            received_from: vec![(0, false); plan.streams],
             at_end: false,
             next_read: Duration::ZERO,
             closes,
             closed: None,
             stats: Stats::default(),
             decoder: Decoder::default(),
-            last_sent: Vec::new(),
+            last_sent: BTreeMap::new(),
             last_hello: None,
             deadline: None,
             expired: None,
@@ -127,19 +136,30 @@ impl Side {
     }
 
     fn write(&mut self, connection: &mut Connection) {
+        while self.written_to.len() < self.streams {
+            connection.open_stream().expect("the peer allows more");
+            self.written_to.push(0);
+        }
         while self.written < self.to_send {
-            let end = self.to_send.min(self.written + 4_096);
-            let bytes = (self.written..end).map(|i| byte(self.client, self.seed, i));
+            let which = self.written / PIECE % self.streams;
+            let id = stream(connection.side(), which);
+            let begin = self.written_to[which];
+            let end = begin + PIECE.min(self.to_send - self.written);
+            let bytes = (begin..end).map(|i| byte(self.seed, id, i));
             let chunk: Vec<u8> = bytes.collect();
-            let taken = connection.put(&chunk);
+            let taken = connection.write(id, &chunk);
             let taken = taken.expect("an open stream takes bytes");
             self.written += taken;
+            self.written_to[which] += taken;
             if taken < chunk.len() {
                 return;
             }
         }
         if !self.finished {
-            connection.end().expect("an open stream ends");
+            for which in 0..self.streams {
+                let id = stream(connection.side(), which);
+                connection.finish(id).expect("an open stream ends");
+            }
             self.finished = true;
         }
     }
@@ -149,22 +169,29 @@ impl Side {
         let before = self.received;
         let mut buffer = [0; 2_048];
         let mut room = most;
-        while !self.at_end && room > 0 {
-            let space = room.min(buffer.len());
-            match connection.take(&mut buffer[..space]) {
-                Ok(Some(0)) => self.at_end = true,
-                Ok(Some(count)) => {
-                    for read in &buffer[..count] {
-                        let expected = byte(!self.client, self.seed, self.received);
-                        assert_eq!(*read, expected, "{self}: byte {}", self.received);
-                        self.received += 1;
+        for which in 0..self.streams {
+            let id = stream(connection.side().other(), which);
+            let (mut offset, mut ended) = self.received_from[which];
+            while !ended && room > 0 {
+                let space = room.min(buffer.len());
+                match connection.read(id, &mut buffer[..space]) {
+                    Ok(Some(0)) => ended = true,
+                    Ok(Some(count)) => {
+                        for read in &buffer[..count] {
+                            let expected = byte(self.seed, id, offset);
+                            assert_eq!(*read, expected, "{self}: byte {offset} of {id:?}");
+                            offset += 1;
+                        }
+                        self.received += count;
+                        room -= count;
                     }
-                    room -= count;
+                    Ok(None) | Err(ReadError::NoStream) => break,
+                    Err(error) => panic!("{self}: reads: {error}"),
                 }
-                Ok(None) => break,
-                Err(error) => panic!("{self}: reads: {error}"),
             }
+            self.received_from[which] = (offset, ended);
         }
+        self.at_end = self.received_from.iter().all(|(_, ended)| *ended);
         if self.at_end {
             assert_eq!(self.received, self.to_receive, "{self}: at its end");
         }
@@ -259,21 +286,26 @@ impl Side {
             _ => return,
         };
         for frame in frames {
-            let Frame::Stream { offset, data, .. } = frame else {
+            let Frame::Stream {
+                id, offset, data, ..
+            } = frame
+            else {
                 continue;
             };
+            let mut last_sent = self.last_sent.remove(&id).unwrap_or_default();
             let start = usize::try_from(offset).expect("a small stream");
             let end = start + data.len();
-            let known = self.last_sent.len().min(end);
-            let sent = self.last_sent.get(start..known);
+            let known = last_sent.len().min(end);
+            let sent = last_sent.get(start..known);
             let latest = sent.and_then(|sent| sent.iter().max());
             if let Some(latest) = latest {
-                self.check_repetition(now, *latest, &format!("{start}..{end}"));
+                self.check_repetition(now, *latest, &format!("{start}..{end} of {id:?}"));
             }
-            if self.last_sent.len() < end {
-                self.last_sent.resize(end, now);
+            if last_sent.len() < end {
+                last_sent.resize(end, now);
             }
-            self.last_sent[start..end].fill(now);
+            last_sent[start..end].fill(now);
+            self.last_sent.insert(id, last_sent);
         }
     }
 
@@ -315,9 +347,17 @@ impl Side {
     }
 }
 
-/// The byte at `index` of a side's stream.
-fn byte(of_client: bool, seed: u64, index: usize) -> u8 {
-    let mixed = (index as u64 ^ seed.rotate_left(17) ^ u64::from(of_client))
+/// How much is written to a stream before it is the turn of the next.
+const PIECE: usize = 4_096;
+
+/// A stream of a side.
+const fn stream(opener: rudp_proto::Side, which: usize) -> StreamId {
+    StreamId::new(opener, StreamKind::Bytes, which as u64)
+}
+
+/// The byte at `index` of a stream.
+fn byte(seed: u64, id: StreamId, index: usize) -> u8 {
+    let mixed = (index as u64 ^ seed.rotate_left(17) ^ id.number().rotate_left(32))
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.to_be_bytes()[0]
 }
