@@ -60,9 +60,9 @@ async fn run_game(connection: Connection) -> io::Result<()> {
         frames.tick().await;
         let state = [frame.to_be_bytes(), player.borrow().to_be_bytes()].concat();
         // If there is no room within the frame, the next state is as good.
-        match timeout(FRAME, connection.send_message(&state, Some(3 * FRAME))).await {
-            Ok(Err(_)) => break, // the client is gone
-            Ok(Ok(_)) | Err(_) => {}
+        let sent = timeout(FRAME, connection.send_message(&state, Some(3 * FRAME)));
+        if let Ok(Err(_)) = sent.await {
+            break; // the client is gone
         }
     }
     inputs.abort();
