@@ -40,7 +40,8 @@ pub struct Row {
     pub gate: Option<u64>,
 }
 
-/// The rows a to h; then flipped bits, a queue of a tenth of the usual, and a policer.
+/// The rows a to h; then flipped bits, a queue of a tenth of the usual, a policer, and a queue that
+/// marks instead of dropping.
 ///
 /// # Panics
 ///
@@ -65,6 +66,11 @@ pub fn rows() -> Vec<Row> {
     };
     let bursty = LinkConfig {
         burst: Some(GilbertElliott::from_means(4, percent(1)).expect("a channel")),
+        ..link(20)
+    };
+    let marking = LinkConfig {
+        queue: 500_000,
+        mark_above: Some(60_000),
         ..link(20)
     };
     let corrupt = LinkConfig {
@@ -117,6 +123,12 @@ pub fn rows() -> Vec<Row> {
             [80_000, 0],
         ),
         row("p", "20 ms, a policer", fairness::policed(), [80_000, 0]),
+        row(
+            "m",
+            "20 ms, a queue of 500 kB, marks above 60 kB",
+            marking,
+            [80_000, 0],
+        ),
     ]
 }
 

@@ -63,7 +63,7 @@ pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| byte(i).to_le_bytes()[0]).collect()
 }
 
-fn to_link(ecn: Option<Ecn>) -> netsim::Ecn {
+pub(crate) fn to_link(ecn: Option<Ecn>) -> netsim::Ecn {
     match ecn {
         None => netsim::Ecn::NotCapable,
         Some(Ecn::Ect0) => netsim::Ecn::Capable0,
@@ -72,7 +72,7 @@ fn to_link(ecn: Option<Ecn>) -> netsim::Ecn {
     }
 }
 
-fn from_link(ecn: netsim::Ecn) -> Option<Ecn> {
+pub(crate) fn from_link(ecn: netsim::Ecn) -> Option<Ecn> {
     match ecn {
         netsim::Ecn::NotCapable => None,
         netsim::Ecn::Capable0 => Some(Ecn::Ect0),

@@ -23,6 +23,20 @@ fn no_transfer_falls_below_its_floor() {
     }
 }
 
+/// A queue that marks is never full, whoever fills it.
+#[test]
+fn where_the_queue_marks_nothing_is_lost() {
+    let mut rows = matrix::rows().into_iter();
+    let row = rows.find(|row| row.name == "m").expect("a row");
+    for congestion in [Congestion::NewReno, Congestion::Cubic, Congestion::Bbr] {
+        let mut row = row.clone();
+        row.config.congestion = congestion;
+        let measured = matrix::measure(&row, 1);
+        assert_eq!(measured.lost, 0, "{congestion}: {measured:?}");
+        assert!(measured.goodput >= row.floor, "{congestion}: {measured:?}");
+    }
+}
+
 #[test]
 fn no_message_takes_longer_than_its_ceiling() {
     for row in messages::ROWS {

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::{StreamId, WriteError};
 use crate::ranges::{RangeSet, length};
+use crate::{StreamId, WriteError};
 
 /// A piece of a stream as one packet carries it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -101,7 +101,7 @@ pub fn rows() -> Vec<Row> {
             "two of ours, a policer",
             &policed,
             [ours; 2],
-            333..=667,
+            333..=800,
             None,
         ),
         row(

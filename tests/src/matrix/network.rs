@@ -8,6 +8,8 @@ use std::{net::SocketAddr, time::Duration};
 use netsim::{Counters, Link, LinkConfig};
 use rudp_proto::{Config, Connection, Endpoint, Event, Handle, Secrets};
 
+use crate::pair::{from_link, to_link};
+
 /// Bytes of IPv4 and UDP headers, which take their share of the bottleneck. Here each of them is
 /// the number of the flow.
 const HEADERS: usize = 20 + 8;
@@ -162,9 +164,9 @@ impl<A: Application> Network<A> {
     /// Lets one datagram arrive or, if there is none, the timers run.
     fn step(&mut self) {
         let now = self.now;
-        let arrived = (self.up.poll_packet(now).map(|packet| (true, packet)))
-            .or_else(|| self.down.poll_packet(now).map(|packet| (false, packet)));
-        let Some((up, packet)) = arrived else {
+        let arrived = (self.up.poll_ecn_packet(now).map(|packet| (true, packet)))
+            .or_else(|| self.down.poll_ecn_packet(now).map(|packet| (false, packet)));
+        let Some((up, (packet, ecn))) = arrived else {
             for index in 0..self.flows.len() {
                 let flow = &mut self.flows[index];
                 flow.client.endpoint.handle_timeout(now);
@@ -179,15 +181,13 @@ impl<A: Application> Network<A> {
             return; // a wrong checksum of the IP header
         }
         let Flow { client, server, .. } = &mut self.flows[index];
-        if up {
-            server
-                .endpoint
-                .handle_datagram(now, client.addr, None, datagram);
+        let (to, from) = if up {
+            (server, client.addr)
         } else {
-            client
-                .endpoint
-                .handle_datagram(now, server.addr, None, datagram);
-        }
+            (client, server.addr)
+        };
+        let ecn = from_link(ecn);
+        to.endpoint.handle_datagram(now, from, ecn, datagram);
         self.settle(index);
     }
 
@@ -200,11 +200,11 @@ impl<A: Application> Network<A> {
             (&mut flow.server, &mut self.down),
         ] {
             let datagram = &mut self.datagram;
-            while host.endpoint.poll_transmit(self.now, 1, datagram).is_some() {
+            while let Some(sent) = host.endpoint.poll_transmit(self.now, 1, datagram) {
                 let mut packet = Vec::with_capacity(HEADERS + datagram.len());
                 packet.resize(HEADERS, u8::try_from(index).expect("few flows"));
                 packet.extend_from_slice(datagram);
-                link.handle_packet(self.now, packet);
+                link.handle_ecn_packet(self.now, packet, to_link(sent.ecn));
             }
         }
     }

@@ -19,16 +19,21 @@ use std::time::Duration;
 
 use conformance::datagrams::encoded;
 use conformance::pair::{CLIENTS, Pair, clean};
-use rudp_proto::wire::{Ack, Cookie, Frame, Packet, Params, Versions};
+use rudp_proto::wire::{Ack, BASE_DATAGRAM, Cookie, Frame, Packet, Params, Versions};
 use rudp_proto::{CloseReason, Config, Lost, StreamId};
 
+/// Every full datagram has 1,200 bytes, and there are no probes: packets can be counted.
+pub(crate) const ONE_SIZE: Config = Config {
+    max_datagram: BASE_DATAGRAM,
+    ..Config::DEFAULT
+};
 pub(crate) const TRACED: Config = Config {
     trace: true,
-    ..Config::DEFAULT
+    ..ONE_SIZE
 };
 pub(crate) const NO_KEEPALIVE: Config = Config {
     keepalive: None,
-    ..Config::DEFAULT
+    ..ONE_SIZE
 };
 
 pub(crate) const PARAMS: Params = Params {

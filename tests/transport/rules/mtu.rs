@@ -1,8 +1,8 @@
-//! Path MTU discovery, U1 to U5.
+//! Path MTU discovery, U1 to U6.
 
 use conformance::datagrams::{encoded, sealed};
-use conformance::pair::{Pair, clean, client_addr, endpoint, pattern, server_addr};
-use conformance::time::s;
+use conformance::pair::{Pair, SingleStream, clean, client_addr, endpoint, pattern, server_addr};
+use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{BASE_DATAGRAM, Frame, LARGEST_DATAGRAM, Packet, Params};
 use rudp_proto::{Config, ConfigError, Congestion, Endpoint, Handle, Secrets};
@@ -113,10 +113,51 @@ fn rule_rudp_u2_a_lost_probe_is_no_congestion() {
             sent.next_back().unwrap().0
         };
         let late = took(&pair).saturating_sub(took(&wide));
-        assert!(
-            late < conformance::time::ms(45),
-            "{congestion}: {late:?} later"
-        );
+        assert!(late < ms(45), "{congestion}: {late:?} later");
+    }
+}
+
+/// (U2)
+#[test]
+fn rule_rudp_u2_a_stream_that_fills_no_packet_is_left_alone() {
+    let (mut pair, client, server) = Pair::connected(Config::DEFAULT, narrow(1_472));
+    let before = pair.log.len();
+    for _ in 0..100 {
+        pair.client.conn(client).put(&pattern(100)).unwrap();
+        pair.run_for(ms(20));
+    }
+    pair.run_for(s(100)); // nor does an idle one
+    let data = pair.log[before..].iter();
+    assert!(data.clone().count() > 100);
+    assert!(data.clone().all(|(_, _, datagram)| datagram.len() < 600));
+    assert_eq!(pair.server.bytes(server).len(), 10_000);
+}
+
+/// (U6)
+#[test]
+fn rule_rudp_u6_larger_datagrams_carry_as_much_on_a_fat_path() {
+    let fat = LinkConfig {
+        rate: Some(1_000_000_000),
+        queue: 5_000_000,
+        ..clean()
+    };
+    for congestion in [Congestion::NewReno, Congestion::Cubic, Congestion::Bbr] {
+        let took = |most| {
+            let config = Config {
+                congestion,
+                ..up_to(most)
+            };
+            let (mut pair, client, server) = Pair::connected(config, fat.clone());
+            let begin = pair.now;
+            transfer(&mut pair, client, server, 32_000_000);
+            let mut data = pair.log.iter().rev();
+            let newest = data.find(|(_, up, it)| *up && it.len() > 500);
+            newest.unwrap().0 - begin
+        };
+        let [small, large] = [BASE_DATAGRAM, 9_000].map(took);
+        println!("{congestion}: {small:?} with 1,200 bytes, {large:?} with 9,000");
+        let most = small + small / 50;
+        assert!(large <= most, "{congestion}: {large:?}, not {small:?}");
     }
 }
 
@@ -186,6 +227,29 @@ fn rule_rudp_u4_a_path_that_becomes_narrow_is_used_with_smaller_datagrams() {
         pair.run_for(s(100));
         assert!(pair.server.bytes(server) == data, "{congestion}");
     }
+}
+
+/// (U4)
+#[test]
+fn rule_rudp_u4_in_a_black_hole_what_is_overdue_is_repeated_in_small_datagrams() {
+    let (mut pair, client, server) = Pair::connected(Config::DEFAULT, narrow(1_472));
+    transfer_open(&mut pair, client, 1_000_000);
+    assert_eq!(size(&mut pair, client), 1_472);
+    pair.up.set_config(narrow(1_300)).unwrap();
+    let before = pair.client.conn(client).stats().timeouts;
+    for _ in 0..4 {
+        transfer_open(&mut pair, client, 1_400); // one packet each
+    }
+    assert_eq!(size(&mut pair, client), BASE_DATAGRAM);
+    let stats = *pair.client.conn(client).stats();
+    assert_eq!(stats.timeouts - before, 1, "only the first time");
+    assert_eq!(pair.server.bytes(server).len(), 1_005_600);
+}
+
+/// Sends so much from the client, and leaves the stream open.
+fn transfer_open(pair: &mut Pair, client: Handle, bytes: usize) {
+    pair.client.conn(client).put(&pattern(bytes)).unwrap();
+    pair.run_for(s(5));
 }
 
 /// (U4)
