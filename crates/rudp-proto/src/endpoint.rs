@@ -2,6 +2,8 @@
 
 mod deadlines;
 mod strangers;
+#[cfg(test)]
+mod tests;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use crate::{
-    socket::{BatchSocket, Inbox, is_unreachable},
+    socket::{BatchSocket, Inbox, is_too_large, is_unreachable},
     state::{Shared, State, TraceSink},
 };
 
@@ -145,6 +145,10 @@ impl Driver {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     *waiting = next;
                     return Left::WaitForSystem;
+                }
+                Err(error) if is_too_large(&error) => {
+                    let size = transmit.segment_size;
+                    state.core.handle_too_large(transmit.to, size); // (U5)
                 }
                 // The datagrams are lost, which the protocol can bear.
                 Err(error) => self.handle_error(state, now, &error),

@@ -9,6 +9,7 @@ use std::{
 
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
 use rudp_proto::{Ecn, Transmit};
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::{io::Interest, net::UdpSocket};
 
@@ -50,6 +51,10 @@ impl BatchSocket {
 
     fn of(io: UdpSocket, peer: Option<SocketAddr>, offload: bool) -> io::Result<Self> {
         let state = UdpSocketState::new((&io).into())?;
+        // With times of arrival, which nobody reads, `quinn-udp` has no room for the ECN field of
+        // datagrams that were joined.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        nix::sys::socket::setsockopt(&io, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
         let offload = offload && (peer.is_none() || NAMES_CONNECTED_PEERS);
         Ok(Self {
             io,
@@ -213,6 +218,11 @@ pub(crate) fn is_unreachable(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionReset)
 }
 
+/// Whether an error says that the way out carries no datagram of such a size.
+pub(crate) fn is_too_large(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::MSGSIZE)
+}
+
 fn open(local: SocketAddr, peer: Option<SocketAddr>, buffer: usize) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_recv_buffer_size(buffer)?;
@@ -231,4 +241,58 @@ fn open(local: SocketAddr, peer: Option<SocketAddr>, buffer: usize) -> io::Resul
         socket.connect(&peer.into())?;
     }
     UdpSocket::from_std(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT: usize = 100;
+
+    fn loopback() -> BatchSocket {
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        BatchSocket::bind(local, 1 << 20, true).expect("a socket")
+    }
+
+    /// Sends datagrams that are numbered, all at once; what arrives: sizes, marks, numbers.
+    async fn exchange(count: u8, ecn: Option<Ecn>) -> (BatchSocket, Vec<(usize, Option<Ecn>, u8)>) {
+        let (sender, receiver) = (loopback(), loopback());
+        let transmit = Transmit {
+            to: receiver.local_addr().expect("bound"),
+            ecn,
+            segment_size: SEGMENT,
+        };
+        let datagrams: Vec<u8> = (0..count).flat_map(|number| [number; SEGMENT]).collect();
+        sender.writable().await.expect("a socket");
+        sender.try_send(&transmit, &datagrams).expect("sent");
+        let (mut inbox, mut all) = (Inbox::new(), Vec::new());
+        while all.len() < usize::from(count) {
+            receiver.readable().await.expect("a socket");
+            if receiver.try_recv(&mut inbox).is_ok() {
+                let datagrams = inbox.datagrams();
+                all.extend(datagrams.map(|(_, ecn, datagram)| (datagram.len(), ecn, datagram[0])));
+            }
+        }
+        (sender, all)
+    }
+
+    #[tokio::test]
+    async fn marks_cross_the_system_in_both_directions() {
+        for ecn in [None, Some(Ecn::Ect0), Some(Ecn::Ect1), Some(Ecn::Ce)] {
+            let (_, received) = exchange(3, ecn).await;
+            assert_eq!(received, [0, 1, 2].map(|number| (SEGMENT, ecn, number)));
+        }
+    }
+
+    /// Linux cuts 128 datagrams at most, and refuses more as it refuses what a device cannot cut.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_the_system_refuses_to_cut_leaves_one_by_one() {
+        let able = loopback().max_segments() > 1;
+        let (sender, received) = exchange(200, None).await;
+        let expected: Vec<_> = (0..200).map(|number| (SEGMENT, None, number)).collect();
+        assert_eq!(received, expected);
+        assert!(able, "nothing was refused");
+        assert_eq!(sender.max_segments(), 1, "it is not asked again");
+    }
 }

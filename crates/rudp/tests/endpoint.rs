@@ -1,14 +1,15 @@
 //! The driver by itself: endpoints in this process, over real sockets.
 
 use std::{
-    net::SocketAddr,
+    io::Write,
+    net::{Ipv6Addr, SocketAddr},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use rudp::{
-    Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Step,
-    StreamError,
+    Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Stats, Step,
+    StreamError, TracedPacket,
 };
 use tokio::time::timeout;
 
@@ -242,5 +243,82 @@ async fn traces_tell_of_the_handshake_and_of_samples() {
             .iter()
             .any(|trace| matches!(trace.step, Step::Timer(rto::Event::Sampled { .. }))),
         "{traces:?}"
+    );
+}
+
+/// A stream of so many bytes from the client to the server; the client's counters at the end.
+async fn transfer(server: &Endpoint, client: &Endpoint, bytes: u32) -> Stats {
+    let (accepted, connected) = pair(server, client).await;
+    let data: Vec<u8> = (0..bytes).map(|n| n.to_le_bytes()[1]).collect();
+    let send = async {
+        let (mut send, _recv) = connected.open_stream().await.expect("allowed");
+        send.write_all(&data).await.expect("room");
+        send.finish().expect("finished");
+        connected.close(0, "").await;
+    };
+    let receive = async {
+        let (_send, mut recv) = accepted.accept_stream().await.expect("one");
+        recv.read_to_end(data.len()).await.expect("all of it")
+    };
+    let ((), received) = within(async { tokio::join!(send, receive) }).await;
+    assert!(received == data, "what arrives is what was sent");
+    connected.stats()
+}
+
+#[tokio::test]
+async fn without_segmentation_offload_the_same_bytes_arrive() {
+    let options = || EndpointOptions {
+        segmentation_offload: false,
+        ..EndpointOptions::default()
+    };
+    let server = Endpoint::bind(any(), options()).expect("a socket");
+    let client = Endpoint::client_to(server.local_addr(), options()).expect("a socket");
+    let stats = transfer(&server, &client, 3_000_000).await;
+    assert_eq!(stats.stream_bytes_acked, 3_000_000);
+}
+
+/// The loopback interface carries 65,536 bytes, over IPv6 less than what an endpoint may try. (U5)
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_size_that_the_system_refuses_is_tried_once() {
+    const CARRIED: usize = 65_536 - 40 - 8;
+    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    if std::net::UdpSocket::bind(any).is_err() {
+        let test = "a_size_that_the_system_refuses_is_tried_once";
+        _ = writeln!(std::io::stderr(), "\nskipped: {test}: no IPv6"); // past the harness
+        return;
+    }
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let sink = sizes.clone();
+    let options = || {
+        let mut options = EndpointOptions::default();
+        options.config.max_datagram = 65_507;
+        options
+    };
+    let traced = EndpointOptions {
+        on_trace: Some(Arc::new(move |_, trace| {
+            if let Step::Sent(TracedPacket { bytes, .. }) = trace.step {
+                sink.lock().expect("unpoisoned").push(bytes);
+            }
+        })),
+        ..options()
+    };
+    let server = Endpoint::bind(any, options()).expect("a socket");
+    let client = Endpoint::client_to(server.local_addr(), traced).expect("a socket");
+    let stats = transfer(&server, &client, 20_000_000).await;
+    let found = usize::try_from(stats.datagram_size).expect("a size");
+    assert!((CARRIED - 15..=CARRIED).contains(&found), "{found}");
+    let sizes = sizes.lock().expect("unpoisoned");
+    let mut refused: Vec<usize> = sizes
+        .iter()
+        .copied()
+        .filter(|size| *size > CARRIED)
+        .collect();
+    let tries = refused.len();
+    refused.sort_unstable();
+    refused.dedup();
+    assert!(
+        tries > 0 && refused.len() == tries,
+        "{refused:?} in {tries} tries"
     );
 }

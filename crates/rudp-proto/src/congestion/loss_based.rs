@@ -7,11 +7,10 @@ use super::cubic::Cubic;
 use super::hystart::{HyStart, Pace};
 use super::math::{percent, rate_of};
 use super::prr::Prr;
-use super::{Ack, PACKET, initial_window, resized};
+use super::{Ack, INITIAL_WINDOW, PACKET};
 use crate::trace::CongestionPhase;
 
-/// What a reduction leaves at least, in packets (RFC 5681, equation 4).
-const MIN_THRESHOLD: u64 = 2;
+const MIN_THRESHOLD: u64 = 2 * PACKET;
 /// What a mark leaves of the window, in percent (RFC 8511).
 const MARKED: u64 = 80;
 
@@ -29,8 +28,6 @@ enum Growth {
 
 #[derive(Copy, Clone, Debug)]
 pub(super) struct LossBased {
-    /// Bytes of a full one (SMSS).
-    packet: u64,
     /// Never below one packet.
     window: u64,
     /// Slow start below, congestion avoidance from here on.
@@ -47,8 +44,7 @@ pub(super) struct LossBased {
 impl LossBased {
     fn new(growth: Growth) -> Self {
         Self {
-            packet: PACKET,
-            window: initial_window(PACKET),
+            window: INITIAL_WINDOW,
             threshold: u64::MAX,
             recovery_end: 0,
             recovery: None,
@@ -70,16 +66,6 @@ impl LossBased {
 
     pub(super) fn window(&self) -> u64 {
         self.window
-    }
-
-    pub(super) fn set_packet(&mut self, bytes: u64) {
-        self.window = resized(self.window, self.packet, bytes);
-        self.packet = bytes;
-        self.threshold = self.threshold.max(self.min_threshold());
-    }
-
-    fn min_threshold(&self) -> u64 {
-        self.packet.saturating_mul(MIN_THRESHOLD)
     }
 
     pub(super) fn phase(&self) -> CongestionPhase {
@@ -121,7 +107,7 @@ impl LossBased {
             self.recovery = shrinks.then(|| Prr::new(ack.flight_before));
         }
         if let Some(recovery) = &mut self.recovery {
-            self.window = recovery.window(ack, self.threshold, self.packet); // (G2)
+            self.window = recovery.window(ack, self.threshold); // (G2)
         } else if ack.largest >= self.recovery_end {
             self.grow(ack);
         }
@@ -143,7 +129,7 @@ impl LossBased {
             }
         };
         let left = if lost { left } else { MARKED };
-        self.threshold = percent(flight, left).max(self.min_threshold());
+        self.threshold = percent(flight, left).max(MIN_THRESHOLD);
     }
 
     fn grow(&mut self, ack: &Ack) {
@@ -163,18 +149,18 @@ impl LossBased {
                 *credit = credit.saturating_add(ack.acked);
                 if *credit >= self.window {
                     *credit = credit.saturating_sub(self.window);
-                    self.window = self.window.saturating_add(self.packet);
+                    self.window = self.window.saturating_add(PACKET);
                 }
             }
             Growth::Cubic { cubic, .. } => {
-                self.window = cubic.grow(ack, self.window, self.packet);
+                self.window = cubic.grow(ack.now, ack.acked, self.window, ack.srtt);
             }
         }
     }
 
     fn slow_start(&mut self, ack: &Ack) {
         let more = match &mut self.growth {
-            Growth::NewReno { .. } => ack.acked.min(self.packet.saturating_mul(2)), // RFC 3465
+            Growth::NewReno { .. } => ack.acked.min(2 * PACKET), // RFC 3465
             // Later slow starts know their end.
             Growth::Cubic { .. } if self.threshold < u64::MAX => ack.acked,
             Growth::Cubic { hystart, .. } => {
@@ -195,17 +181,16 @@ impl LossBased {
     /// The path is idle: the window is no larger than at the start (RFC 5681, 4.1), and what it
     /// was is reached by slow start (RFC 7661, 4.4.3).
     pub(super) fn handle_idle(&mut self) {
-        let restart = initial_window(self.packet);
-        if self.window > restart {
+        if self.window > INITIAL_WINDOW {
             let most = self.window.saturating_sub(self.window / 4);
             self.threshold = self.threshold.max(most);
-            self.window = restart;
+            self.window = INITIAL_WINDOW;
         }
     }
 
     /// One packet begins (RFC 6928, 2).
     pub(super) fn handle_lost_handshake(&mut self) {
-        self.window = self.packet;
+        self.window = PACKET;
     }
 
     /// One packet, then slow start (RFC 5681, 3.1). The threshold is held when what is sent
@@ -217,7 +202,7 @@ impl LossBased {
             self.reduce(flight, next, true);
         }
         self.recovery = None;
-        self.window = self.packet;
+        self.window = PACKET;
     }
 
     /// The last reduction was a mistake (G7).
@@ -225,7 +210,6 @@ impl LossBased {
         let before = self.before.take();
         if let Some((window, threshold, growth)) = before {
             (self.window, self.threshold, self.growth) = (window, threshold, growth);
-            self.set_packet(self.packet);
             self.recovery = None;
         }
         before.is_some()
@@ -325,30 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn a_control_counts_in_packets_of_the_size_that_is_sent() {
-        const LARGE: u64 = 9_000;
-        let mut reno = LossBased::new_reno();
-        reno.set_packet(LARGE);
-        assert_eq!(reno.window(), 2 * LARGE, "RFC 6928 for large ones");
-        reno.handle_ack(&ack(100, 0));
-        assert_eq!(reno.window(), 4 * LARGE);
-        reno.handle_timeout(reno.window(), 10, false);
-        assert_eq!((reno.window(), reno.threshold), (LARGE, 2 * LARGE));
-        for number in 10..14 {
-            let acked = LARGE;
-            reno.handle_ack(&Ack {
-                acked,
-                ..ack(0, number)
-            });
-        }
-        let window = reno.window();
-        assert_eq!(window, 3 * LARGE, "one more a round");
-        reno.handle_idle();
-        assert_eq!(reno.window(), 2 * LARGE);
-        assert_eq!(initial_window(1_472), 14_600);
-    }
-
-    #[test]
     fn an_idle_path_starts_over_and_a_bad_one_with_a_packet() {
         let mut reno = LossBased::new_reno();
         reno.handle_timeout(10 * PACKET, 0, false);
@@ -359,7 +319,7 @@ mod tests {
         reno.handle_idle();
         assert_eq!(
             (reno.window(), reno.threshold),
-            (initial_window(PACKET), full - full / 4)
+            (INITIAL_WINDOW, full - full / 4)
         );
         reno.handle_lost_handshake();
         reno.handle_idle();
@@ -392,6 +352,6 @@ mod tests {
             ..ack(2, 0)
         };
         reno.handle_ack(&unused);
-        assert_eq!(reno.window(), initial_window(PACKET));
+        assert_eq!(reno.window(), INITIAL_WINDOW);
     }
 }
