@@ -30,9 +30,22 @@ use rate::RateEstimator;
 pub(crate) use rate::Snapshot;
 use suspects::Suspects;
 
+/// The size of a full packet (SMSS) until the path is known to carry more (U6).
 const PACKET: u64 = BASE_DATAGRAM as u64;
-/// RFC 6928: ten packets.
-const INITIAL_WINDOW: u64 = 10 * PACKET;
+
+/// Ten packets, or two if they are large (RFC 6928, 2).
+const fn initial_window(packet: u64) -> u64 {
+    let (ten, two) = (packet.saturating_mul(10), packet.saturating_mul(2));
+    let most = if two > 14_600 { two } else { 14_600 };
+    if ten < most { ten } else { most }
+}
+
+/// A window once packets of `before` bytes have `after`: it holds one, and as much as at the start
+/// if it did so before (U6).
+fn resized(window: u64, before: u64, after: u64) -> u64 {
+    let began = window >= initial_window(before);
+    window.max(if began { initial_window(after) } else { after })
+}
 
 /// What an ACK brought, as far as an algorithm wants to know. Bytes unless named otherwise.
 #[derive(Copy, Clone, Debug, Default)]
@@ -172,6 +185,15 @@ impl Controller {
             self.used_until = number;
         }
         admission
+    }
+
+    /// Full packets have so many bytes from now on (U6).
+    pub(crate) fn set_packet(&mut self, bytes: u64) {
+        self.pacer.set_packet(bytes);
+        match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.set_packet(bytes),
+            Algorithm::Bbr(it) => it.set_packet(bytes),
+        }
     }
 
     /// There is nothing to send, while `flight` bytes are out.

@@ -135,6 +135,11 @@ impl Mtu {
         }
     }
 
+    /// Large packets may not get through any more (U4).
+    pub(crate) fn is_suspicious(&self) -> bool {
+        self.hole.suspicions > 0
+    }
+
     /// A packet of `bytes` that left then was acknowledged (U4).
     pub(crate) fn handle_acked(&mut self, sent_at: Duration, bytes: u64) {
         if bytes > BASE_DATAGRAM as u64 {

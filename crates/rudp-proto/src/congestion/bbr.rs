@@ -6,12 +6,12 @@ use core::time::Duration;
 
 use super::aggregation::Aggregation;
 use super::evidence::Round;
-use super::math::{bytes_in, percent};
-use super::{Ack, INITIAL_WINDOW, PACKET};
+use super::math::{bytes_in, mul_div, percent};
+use super::{Ack, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 
-/// So much must be out for a path whose receiver acknowledges every second packet.
-const MIN_PIPE: u64 = 4 * PACKET;
+/// So many packets must be out for a path whose receiver acknowledges every second one.
+const MIN_PIPE: u64 = 4;
 const PROBE_RTT_EVERY: Duration = Duration::from_secs(5);
 const MIN_RTT_LIVES: Duration = Duration::from_secs(10);
 const PROBE_RTT_LASTS: Duration = Duration::from_millis(200);
@@ -81,6 +81,8 @@ impl Growth {
 
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
+    /// Bytes of a full one (SMSS).
+    packet: u64,
     phase: Phase,
     bounds: Bounds,
     /// What they were, and whether startup was over.
@@ -109,9 +111,10 @@ pub(super) struct Bbr {
 impl Bbr {
     pub(super) fn new(seed: u64) -> Self {
         Self {
+            packet: PACKET,
             phase: Phase::Startup,
             bounds: Bounds {
-                window: INITIAL_WINDOW,
+                window: initial_window(PACKET),
                 high: u64::MAX,
                 low: u64::MAX,
                 low_rate: u64::MAX,
@@ -145,6 +148,15 @@ impl Bbr {
         }
     }
 
+    pub(super) fn set_packet(&mut self, bytes: u64) {
+        self.bounds.window = resized(self.bounds.window, self.packet, bytes);
+        self.packet = bytes;
+    }
+
+    fn min_pipe(&self) -> u64 {
+        self.packet.saturating_mul(MIN_PIPE)
+    }
+
     /// Never below one packet.
     pub(super) fn window(&self) -> u64 {
         let Bounds {
@@ -156,7 +168,7 @@ impl Bbr {
             Phase::Cruise => self.with_headroom(),
             Phase::ProbeRtt(_) => self.with_headroom().min(self.pipe(50)),
         };
-        window.min(cap.min(low).max(MIN_PIPE))
+        window.min(cap.min(low).max(self.min_pipe()))
     }
 
     fn with_headroom(&self) -> u64 {
@@ -186,8 +198,10 @@ impl Bbr {
     fn pipe(&self, share: u64) -> u64 {
         let bandwidth = self.max_bandwidth().min(self.bounds.low_rate);
         match self.min_rtt {
-            Some(rtt) if bandwidth > 0 => percent(bytes_in(rtt, bandwidth), share).max(MIN_PIPE),
-            _ => INITIAL_WINDOW,
+            Some(rtt) if bandwidth > 0 => {
+                percent(bytes_in(rtt, bandwidth), share).max(self.min_pipe())
+            }
+            _ => initial_window(self.packet),
         }
     }
 
@@ -258,7 +272,7 @@ impl Bbr {
         let grows = self.phase == Phase::Startup && !stalled;
         let min_rtt = self.min_rtt.filter(|_| !grows);
         let marked = self.round.is_marked() && !grows;
-        if !marked && !self.round.is_congested(min_rtt, stalled) {
+        if !marked && !self.round.is_congested(min_rtt, stalled, self.packet) {
             return;
         }
         self.before = Some((self.bounds, self.filled));
@@ -354,7 +368,7 @@ impl Bbr {
     }
 
     fn is_time_to_probe(&self, now: Duration) -> bool {
-        let rounds = (self.pipe(100) / PACKET).min(MOST_ROUNDS);
+        let rounds = mul_div(self.pipe(100), 1, self.packet).min(MOST_ROUNDS);
         now.saturating_sub(self.cycle_at) >= self.cycle_wait || self.cycle_rounds >= rounds
     }
 
@@ -394,7 +408,7 @@ impl Bbr {
     }
 
     pub(super) fn handle_lost_handshake(&mut self) {
-        self.bounds.window = PACKET;
+        self.bounds.window = self.packet;
     }
 
     /// One packet, from which the window doubles each round trip up to what the model says.
@@ -403,7 +417,7 @@ impl Bbr {
             self.before = Some((self.bounds, self.filled));
         }
         self.recovery_end = next;
-        self.bounds.window = PACKET;
+        self.bounds.window = self.packet;
     }
 
     /// The last reduction was a mistake (G7).
@@ -411,6 +425,7 @@ impl Bbr {
         let before = self.before.take();
         if let Some((bounds, filled)) = before {
             self.bounds = bounds;
+            self.set_packet(self.packet);
             if !filled {
                 (self.filled, self.phase) = (false, Phase::Startup);
                 self.growth = Growth::default();

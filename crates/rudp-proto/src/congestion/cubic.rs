@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::PACKET;
+use super::Ack;
 use super::math::mul_div;
 
 /// `C` is 0.4 packets per cubed second; a packet takes so many cubed milliseconds.
@@ -21,6 +21,8 @@ struct Epoch {
     w_est: u64,
     /// The window before the reduction: from there on Reno grows at its own pace.
     prior: u64,
+    /// Bytes of a full packet, which the whole climb is measured in.
+    packet: u64,
 }
 
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -54,8 +56,12 @@ impl Cubic {
         self.last_ack = now;
     }
 
-    /// The window after `acked` bytes in congestion avoidance (4.2 to 4.5).
-    pub(super) fn grow(&mut self, now: Duration, acked: u64, window: u64, srtt: Duration) -> u64 {
+    /// The window after `ack` in congestion avoidance (4.2 to 4.5); a full packet has `packet`
+    /// bytes.
+    pub(super) fn grow(&mut self, ack: &Ack, window: u64, packet: u64) -> u64 {
+        let Ack {
+            now, acked, srtt, ..
+        } = *ack;
         self.last_ack = now;
         let (w_max, prior) = (self.w_max.max(window), self.prior);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
@@ -63,11 +69,13 @@ impl Cubic {
             k: cube_root(mul_div(
                 w_max.saturating_sub(window),
                 CUBED_MS_PER_PACKET,
-                PACKET,
+                packet,
             )),
             w_est: window.saturating_mul(FRACTION),
             prior,
+            packet,
         });
+        let packet = epoch.packet;
         self.w_max = w_max;
         let elapsed = now.saturating_sub(epoch.start);
         let (up, down) = if epoch.w_est / FRACTION >= epoch.prior {
@@ -75,25 +83,26 @@ impl Cubic {
         } else {
             ALPHA
         };
-        let reno = mul_div(acked, PACKET.saturating_mul(FRACTION), window);
+        let reno = mul_div(acked, packet.saturating_mul(FRACTION), window);
         epoch.w_est = epoch.w_est.saturating_add(mul_div(reno, up, down));
         let w_est = epoch.w_est / FRACTION;
-        if curve(elapsed, epoch.k, w_max) < w_est {
+        if curve(elapsed, epoch.k, w_max, packet) < w_est {
             return window.max(w_est);
         }
         let most = window.saturating_add(window / 2);
-        let target = curve(elapsed.saturating_add(srtt), epoch.k, w_max).clamp(window, most);
+        let target = curve(elapsed.saturating_add(srtt), epoch.k, w_max, packet);
+        let target = target.clamp(window, most);
         let step = mul_div(target.saturating_sub(window), acked, window);
         window.saturating_add(step)
     }
 }
 
 /// `W_cubic`, so long after the start of a climb.
-fn curve(elapsed: Duration, k: u64, w_max: u64) -> u64 {
+fn curve(elapsed: Duration, k: u64, w_max: u64, packet: u64) -> u64 {
     let t = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let away = t.abs_diff(k);
     let cubed = mul_div(away.saturating_mul(away), away, 1);
-    let bytes = mul_div(cubed, PACKET, CUBED_MS_PER_PACKET);
+    let bytes = mul_div(cubed, packet, CUBED_MS_PER_PACKET);
     if t < k {
         w_max.saturating_sub(bytes)
     } else {
@@ -117,10 +126,20 @@ fn cube_root(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::PACKET;
     use alloc::vec::Vec;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
+    }
+
+    fn ack(now: Duration, acked: u64, srtt: Duration) -> Ack {
+        Ack {
+            now,
+            acked,
+            srtt,
+            ..Ack::default()
+        }
     }
 
     #[test]
@@ -142,7 +161,7 @@ mod tests {
         assert!((k_ms as f64 / 1_000.0 - k).abs() < 0.001, "{k_ms}");
         for t in (0..20_000_u32).step_by(500) {
             let exact = 0.4 * (f64::from(t) / 1_000.0 - k).powi(3) + w_max;
-            let ours = curve(ms(t.into()), k_ms, 1_000 * PACKET) as f64 / PACKET as f64;
+            let ours = curve(ms(t.into()), k_ms, 1_000 * PACKET, PACKET) as f64 / PACKET as f64;
             assert!((ours - exact).abs() < 0.1, "at {t} ms: {ours}, not {exact}");
         }
     }
@@ -157,7 +176,7 @@ mod tests {
         let mut at = Vec::new();
         for _ in 0..150 {
             for _ in 0..10 {
-                window = cubic.grow(now, window / 10, window, rtt);
+                window = cubic.grow(&ack(now, window / 10, rtt), window, PACKET);
                 now += rtt / 10;
             }
             at.push(window / PACKET);
@@ -174,7 +193,7 @@ mod tests {
         let (mut window, mut now) = (14 * PACKET, ms(0));
         for _ in 0..17 {
             for _ in 0..10 {
-                window = cubic.grow(now, window / 10, window, ms(10));
+                window = cubic.grow(&ack(now, window / 10, ms(10)), window, PACKET);
                 now += ms(1);
             }
         }
@@ -182,10 +201,10 @@ mod tests {
         assert!((24..=26).contains(&grown), "{grown}");
         let mut rested = cubic;
         rested.handle_unused(now + ms(60_000));
-        let later = rested.grow(now + ms(60_000), 0, window, ms(10));
+        let later = rested.grow(&ack(now + ms(60_000), 0, ms(10)), window, PACKET);
         assert_eq!(
             later,
-            cubic.grow(now, 0, window, ms(10)),
+            cubic.grow(&ack(now, 0, ms(10)), window, PACKET),
             "a minute of rest is not growth"
         );
     }

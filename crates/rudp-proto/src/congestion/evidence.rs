@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use super::{Ack, PACKET};
+use super::Ack;
 
-/// Without a queue, fewer losses than these prove nothing.
-const LEAST: u64 = 6 * PACKET;
+/// Without a queue, fewer packets lost than these prove nothing.
+const LEAST: u64 = 6;
 /// The share of losses in percent of a path that brings no more, and of any path.
 const SOME: u64 = 2;
 const MANY: u64 = 20;
@@ -52,11 +52,18 @@ impl Round {
     }
 
     /// Whether its losses are congestion: because of a queue even at its best, because the
-    /// delivery rate is `stalled` although more is sent, or because there are too many.
-    pub(super) fn is_congested(&self, min_rtt: Option<Duration>, stalled: bool) -> bool {
+    /// delivery rate is `stalled` although more is sent, or because there are too many of the full
+    /// ones, of `packet` bytes.
+    pub(super) fn is_congested(
+        &self,
+        min_rtt: Option<Duration>,
+        stalled: bool,
+        packet: u64,
+    ) -> bool {
         let sent = self.acked.saturating_add(self.lost);
         let above = |share: u64| self.lost.saturating_mul(100) > sent.saturating_mul(share);
-        let many = self.lost >= LEAST && (above(MANY) || (above(SOME) && stalled));
+        let enough = self.lost >= packet.saturating_mul(LEAST);
+        let many = enough && (above(MANY) || (above(SOME) && stalled));
         many || (self.lost > 0 && self.is_queued(min_rtt))
     }
 
@@ -77,6 +84,7 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::PACKET;
 
     /// A round of a hundred packets with so many losses and a round trip of so many ms.
     fn round(lost: u64, rtt: u64) -> Round {
@@ -103,11 +111,11 @@ mod tests {
             (5, 20, true, false),  // too few to tell
             (0, 90, true, false),
         ] {
-            let found = round(lost, rtt).is_congested(min, stalled);
+            let found = round(lost, rtt).is_congested(min, stalled, PACKET);
             assert_eq!(found, congested, "{lost} lost, {rtt} ms, {stalled}");
         }
         assert!(
-            !round(10, 90).is_congested(None, false),
+            !round(10, 90).is_congested(None, false, PACKET),
             "nothing to compare with"
         );
     }

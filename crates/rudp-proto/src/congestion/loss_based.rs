@@ -7,10 +7,11 @@ use super::cubic::Cubic;
 use super::hystart::{HyStart, Pace};
 use super::math::{percent, rate_of};
 use super::prr::Prr;
-use super::{Ack, INITIAL_WINDOW, PACKET};
+use super::{Ack, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 
-const MIN_THRESHOLD: u64 = 2 * PACKET;
+/// What a reduction leaves at least, in packets (RFC 5681, equation 4).
+const MIN_THRESHOLD: u64 = 2;
 /// What a mark leaves of the window, in percent (RFC 8511).
 const MARKED: u64 = 80;
 
@@ -28,6 +29,8 @@ enum Growth {
 
 #[derive(Copy, Clone, Debug)]
 pub(super) struct LossBased {
+    /// Bytes of a full one (SMSS).
+    packet: u64,
     /// Never below one packet.
     window: u64,
     /// Slow start below, congestion avoidance from here on.
@@ -44,7 +47,8 @@ pub(super) struct LossBased {
 impl LossBased {
     fn new(growth: Growth) -> Self {
         Self {
-            window: INITIAL_WINDOW,
+            packet: PACKET,
+            window: initial_window(PACKET),
             threshold: u64::MAX,
             recovery_end: 0,
             recovery: None,
@@ -66,6 +70,16 @@ impl LossBased {
 
     pub(super) fn window(&self) -> u64 {
         self.window
+    }
+
+    pub(super) fn set_packet(&mut self, bytes: u64) {
+        self.window = resized(self.window, self.packet, bytes);
+        self.packet = bytes;
+        self.threshold = self.threshold.max(self.min_threshold());
+    }
+
+    fn min_threshold(&self) -> u64 {
+        self.packet.saturating_mul(MIN_THRESHOLD)
     }
 
     pub(super) fn phase(&self) -> CongestionPhase {
@@ -107,7 +121,7 @@ impl LossBased {
             self.recovery = shrinks.then(|| Prr::new(ack.flight_before));
         }
         if let Some(recovery) = &mut self.recovery {
-            self.window = recovery.window(ack, self.threshold); // (G2)
+            self.window = recovery.window(ack, self.threshold, self.packet); // (G2)
         } else if ack.largest >= self.recovery_end {
             self.grow(ack);
         }
@@ -129,7 +143,7 @@ impl LossBased {
             }
         };
         let left = if lost { left } else { MARKED };
-        self.threshold = percent(flight, left).max(MIN_THRESHOLD);
+        self.threshold = percent(flight, left).max(self.min_threshold());
     }
 
     fn grow(&mut self, ack: &Ack) {
@@ -149,18 +163,18 @@ impl LossBased {
                 *credit = credit.saturating_add(ack.acked);
                 if *credit >= self.window {
                     *credit = credit.saturating_sub(self.window);
-                    self.window = self.window.saturating_add(PACKET);
+                    self.window = self.window.saturating_add(self.packet);
                 }
             }
             Growth::Cubic { cubic, .. } => {
-                self.window = cubic.grow(ack.now, ack.acked, self.window, ack.srtt);
+                self.window = cubic.grow(ack, self.window, self.packet);
             }
         }
     }
 
     fn slow_start(&mut self, ack: &Ack) {
         let more = match &mut self.growth {
-            Growth::NewReno { .. } => ack.acked.min(2 * PACKET), // RFC 3465
+            Growth::NewReno { .. } => ack.acked.min(self.packet.saturating_mul(2)), // RFC 3465
             // Later slow starts know their end.
             Growth::Cubic { .. } if self.threshold < u64::MAX => ack.acked,
             Growth::Cubic { hystart, .. } => {
@@ -181,16 +195,17 @@ impl LossBased {
     /// The path is idle: the window is no larger than at the start (RFC 5681, 4.1), and what it
     /// was is reached by slow start (RFC 7661, 4.4.3).
     pub(super) fn handle_idle(&mut self) {
-        if self.window > INITIAL_WINDOW {
+        let restart = initial_window(self.packet);
+        if self.window > restart {
             let most = self.window.saturating_sub(self.window / 4);
             self.threshold = self.threshold.max(most);
-            self.window = INITIAL_WINDOW;
+            self.window = restart;
         }
     }
 
     /// One packet begins (RFC 6928, 2).
     pub(super) fn handle_lost_handshake(&mut self) {
-        self.window = PACKET;
+        self.window = self.packet;
     }
 
     /// One packet, then slow start (RFC 5681, 3.1). The threshold is held when what is sent
@@ -202,7 +217,7 @@ impl LossBased {
             self.reduce(flight, next, true);
         }
         self.recovery = None;
-        self.window = PACKET;
+        self.window = self.packet;
     }
 
     /// The last reduction was a mistake (G7).
@@ -210,6 +225,7 @@ impl LossBased {
         let before = self.before.take();
         if let Some((window, threshold, growth)) = before {
             (self.window, self.threshold, self.growth) = (window, threshold, growth);
+            self.set_packet(self.packet);
             self.recovery = None;
         }
         before.is_some()
@@ -309,6 +325,30 @@ mod tests {
     }
 
     #[test]
+    fn a_control_counts_in_packets_of_the_size_that_is_sent() {
+        const LARGE: u64 = 9_000;
+        let mut reno = LossBased::new_reno();
+        reno.set_packet(LARGE);
+        assert_eq!(reno.window(), 2 * LARGE, "RFC 6928 for large ones");
+        reno.handle_ack(&ack(100, 0));
+        assert_eq!(reno.window(), 4 * LARGE);
+        reno.handle_timeout(reno.window(), 10, false);
+        assert_eq!((reno.window(), reno.threshold), (LARGE, 2 * LARGE));
+        for number in 10..14 {
+            let acked = LARGE;
+            reno.handle_ack(&Ack {
+                acked,
+                ..ack(0, number)
+            });
+        }
+        let window = reno.window();
+        assert_eq!(window, 3 * LARGE, "one more a round");
+        reno.handle_idle();
+        assert_eq!(reno.window(), 2 * LARGE);
+        assert_eq!(initial_window(1_472), 14_600);
+    }
+
+    #[test]
     fn an_idle_path_starts_over_and_a_bad_one_with_a_packet() {
         let mut reno = LossBased::new_reno();
         reno.handle_timeout(10 * PACKET, 0, false);
@@ -319,7 +359,7 @@ mod tests {
         reno.handle_idle();
         assert_eq!(
             (reno.window(), reno.threshold),
-            (INITIAL_WINDOW, full - full / 4)
+            (initial_window(PACKET), full - full / 4)
         );
         reno.handle_lost_handshake();
         reno.handle_idle();
@@ -352,6 +392,6 @@ mod tests {
             ..ack(2, 0)
         };
         reno.handle_ack(&unused);
-        assert_eq!(reno.window(), INITIAL_WINDOW);
+        assert_eq!(reno.window(), initial_window(PACKET));
     }
 }

@@ -9,14 +9,16 @@ use super::math::{bytes_in, time_of};
 const QUANTUM: Duration = Duration::from_millis(2);
 /// but no more than a batch of the system,
 const MAX_QUANTUM: u64 = 64_000;
-/// and no less than what one ACK answers.
-const MIN_QUANTUM: u64 = 2 * PACKET;
+/// and no fewer packets than one ACK answers.
+const MIN_PACKETS: u64 = 2;
 
 /// A credit that grows with time, kept as the moment up to which all is paid: a packet moves it
 /// by the time that its bytes take, and may leave when it is not in the future.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pacer {
     paid_until: Duration,
+    /// Bytes of a full one.
+    packet: u64,
     /// Bytes per second; `None` while no rate is known.
     rate: Option<u64>,
     /// Only the pacer holds something back: a host that comes late finds all the credit of
@@ -24,7 +26,22 @@ pub(super) struct Pacer {
     holds: bool,
 }
 
+impl Default for Pacer {
+    fn default() -> Self {
+        Self {
+            paid_until: Duration::ZERO,
+            packet: PACKET,
+            rate: None,
+            holds: false,
+        }
+    }
+}
+
 impl Pacer {
+    pub(super) fn set_packet(&mut self, bytes: u64) {
+        self.packet = bytes;
+    }
+
     pub(super) fn rate(&self) -> Option<u64> {
         self.rate
     }
@@ -38,15 +55,16 @@ impl Pacer {
         self.holds = false;
     }
 
-    fn quantum(rate: u64) -> Duration {
-        let bytes = bytes_in(QUANTUM, rate).clamp(MIN_QUANTUM, MAX_QUANTUM);
+    fn quantum(&self, rate: u64) -> Duration {
+        let least = self.packet.saturating_mul(MIN_PACKETS);
+        let bytes = bytes_in(QUANTUM, rate).min(MAX_QUANTUM).max(least);
         time_of(bytes, rate)
     }
 
     pub(super) fn handle_sent(&mut self, now: Duration, bytes: u64) {
         if let Some(rate) = self.rate {
             let late = if self.holds { QUANTUM } else { Duration::ZERO };
-            let oldest = now.saturating_sub(Self::quantum(rate).max(late));
+            let oldest = now.saturating_sub(self.quantum(rate).max(late));
             let paid_until = self.paid_until.max(oldest);
             self.paid_until = paid_until.saturating_add(time_of(bytes, rate));
         }
@@ -57,7 +75,7 @@ impl Pacer {
     pub(super) fn wait(&mut self, now: Duration) -> Option<Duration> {
         let rate = self.rate.filter(|_| self.paid_until > now)?;
         self.holds = true;
-        let half = Self::quantum(rate).checked_div(2).unwrap_or_default();
+        let half = self.quantum(rate).checked_div(2).unwrap_or_default();
         Some(self.paid_until.saturating_add(half))
     }
 }

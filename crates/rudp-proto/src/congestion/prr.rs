@@ -1,7 +1,7 @@
 //! How fast a recovery shrinks what is in flight: Proportional Rate Reduction (RFC 9937, was
 //! RFC 6937), in bytes (G2).
 
-use super::{Ack, PACKET};
+use super::Ack;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Prr {
@@ -24,8 +24,9 @@ impl Prr {
         self.sent = self.sent.saturating_add(bytes);
     }
 
-    /// The window after an ACK: what is in flight, and what may leave for what has arrived.
-    pub(super) fn window(&mut self, ack: &Ack, threshold: u64) -> u64 {
+    /// The window after an ACK: what is in flight, and what may leave for what has arrived. A full
+    /// packet has `packet` bytes.
+    pub(super) fn window(&mut self, ack: &Ack, threshold: u64, packet: u64) -> u64 {
         self.delivered = self.delivered.saturating_add(ack.acked);
         let room = if ack.flight > threshold {
             let due = u128::from(self.delivered).saturating_mul(u128::from(threshold));
@@ -35,22 +36,23 @@ impl Prr {
         } else {
             let conserved = self.delivered.saturating_sub(self.sent).max(ack.acked);
             let is_safe = ack.acked > 0 && ack.lost == 0; // nothing new is lost: catch up
-            let room = conserved.saturating_add(if is_safe { PACKET } else { 0 });
+            let room = conserved.saturating_add(if is_safe { packet } else { 0 });
             room.min(threshold.saturating_sub(ack.flight))
         };
         let room = if self.sent == 0 {
-            room.max(PACKET)
+            room.max(packet)
         } else {
             room
         };
         // Time may prove all lost without anything delivered (L11); a packet may still leave.
-        ack.flight.saturating_add(room).max(PACKET)
+        ack.flight.saturating_add(room).max(packet)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congestion::PACKET;
 
     /// A recovery of a hundred packets of which some are lost; answers the flight after a round.
     fn recover(lost: u64, threshold: u64) -> u64 {
@@ -65,7 +67,7 @@ mod tests {
                 flight: out,
                 ..Ack::default()
             };
-            let window = prr.window(&ack, threshold);
+            let window = prr.window(&ack, threshold, PACKET);
             while out + PACKET <= window {
                 out += PACKET;
                 prr.handle_sent(PACKET);
@@ -82,7 +84,7 @@ mod tests {
             lost: 3 * PACKET,
             ..Ack::default()
         };
-        assert_eq!(prr.window(&ack, 2 * PACKET), PACKET);
+        assert_eq!(prr.window(&ack, 2 * PACKET, PACKET), PACKET);
     }
 
     #[test]

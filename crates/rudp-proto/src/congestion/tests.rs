@@ -12,6 +12,7 @@ struct World {
     control: Controller,
     now: Duration,
     next: u64,
+    packet: u64,
     flight: VecDeque<(u64, SentPacket)>,
 }
 
@@ -21,6 +22,7 @@ impl World {
             control: Controller::new(choice, 7),
             now: Duration::from_secs(1),
             next: 0,
+            packet: PACKET,
             flight: VecDeque::new(),
         }
     }
@@ -87,6 +89,10 @@ impl World {
             7 => self.answer(count / 4, count),
             8 => self.answer(count, 0),
             9 => self.control.handle_app_limited(self.bytes()),
+            10 if size % 2 == 0 => {
+                self.packet = [PACKET, 1_472, 9_000, 65_507][usize::from(size / 2 % 4)];
+                self.control.set_packet(self.packet);
+            }
             10 => self.control.handle_idle(),
             11 => self.control.handle_lost_handshake(),
             _ => {
@@ -108,10 +114,10 @@ proptest! {
             let mut world = World::new(choice);
             for step in &steps {
                 world.step(*step);
-                prop_assert!(world.control.window() >= PACKET, "{choice}");
+                prop_assert!(world.control.window() >= world.packet, "{choice}");
                 prop_assert!(world.control.pacing_rate() != Some(0), "{choice}");
                 let (now, next) = (world.now, world.next);
-                if let Admission::Wait(until) = world.control.admit(now, next, PACKET, 0) {
+                if let Admission::Wait(until) = world.control.admit(now, next, world.packet, 0) {
                     prop_assert!(until > now, "{choice}: a wait of no length");
                 }
             }

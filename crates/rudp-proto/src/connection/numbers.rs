@@ -151,7 +151,7 @@ fn the_last_packet_number_ends_the_connection() {
     let mut two = Two::at(MAX_PACKET_NUMBER - 1_000);
     two.transfer(200_000);
     let connection = two.ends[0].connection_mut(two.handles[0].unwrap());
-    connection.unwrap().write(STREAM, &[0; 1_000_000]).unwrap();
+    connection.unwrap().write(STREAM, &[0; 2_000_000]).unwrap();
     two.run_for(Duration::from_secs(60));
     assert_eq!(two.closed[0], Some(CloseReason::Lost(Lost::Exhausted)));
     two.run_for(Duration::from_secs(60));

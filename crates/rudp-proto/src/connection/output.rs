@@ -75,6 +75,7 @@ impl Connection {
         let Some(remote) = self.remote else {
             return false;
         };
+        self.congestion.set_packet(self.mtu.size() as u64); // (U6)
         let by_timer = core::mem::take(&mut self.probe_due);
         let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);
         self.ping_due |= ack_due && self.phase == Phase::Open && self.flight.is_unanswered(); // (W11)
@@ -131,8 +132,8 @@ impl Connection {
             self.trace(now, Step::PathProbe);
             Content::default()
         } else {
-            // What an expiry repeats gets through a black hole (U4).
-            let most = if by_timer {
+            // It is to get through a black hole (U4).
+            let most = if by_timer || (forced && self.mtu.is_suspicious()) {
                 BASE_DATAGRAM
             } else {
                 self.mtu.size()
