@@ -18,6 +18,7 @@
 //! | [`time`] | spans by their unit |
 //! | [`datagrams`] | datagrams of the transport, made and looked into |
 //! | [`pair`] | two endpoints of the transport in virtual time |
+//! | [`turns`] | the same without a link, many datagrams at a time |
 //! | [`simulation`] | a whole connection of such a pair, held to the rules at every step |
 //! | [`matrix`] | how fast the transport is over a table of links, in numbers that never vary |
 use std::io::Write;
@@ -41,6 +42,7 @@ pub mod simulation;
 pub mod subject;
 pub mod time;
 pub mod transaction;
+pub mod turns;
 pub mod twin;
 pub mod vectors;
 
