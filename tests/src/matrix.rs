@@ -1,7 +1,7 @@
 //! How fast the transport is, how fair, and how soon it is back after an outage, in virtual time:
 //! numbers that are the same on every machine.
 //!
-//! `cargo run --release -p benches --example matrix` prints them, and the test `transport_matrix`
+//! `cargo run --release -p benches --example matrix` prints them, and `tests/transport/matrix.rs`
 //! holds them to what they were. Every link carries 100 Mbit/s each way, with a queue of one
 //! bandwidth-delay product unless its row says otherwise; loss, jitter and the like meet both
 //! directions. A datagram counts with 28 bytes of IP and UDP headers.

@@ -1,6 +1,6 @@
 //! Whole connections in virtual time over a table of hostile links, 1,000 seeds.
 //!
-//! `SEED=417 cargo test -p conformance --test transport_simulation` replays one of them.
+//! `SEED=417 cargo test -p conformance --test transport simulation` replays one of them.
 
 use std::{ops::Range, thread, time::Duration};
 

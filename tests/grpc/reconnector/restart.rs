@@ -66,7 +66,10 @@ async fn a_program_with_its_backoff_on_disk() {
 async fn rule_grpc_d10_a_killed_program_waits_what_was_left() {
     let path = file("killed");
     let mut program = Command::new(env::current_exe().expect("this test"))
-        .args(["--exact", "restart::a_program_with_its_backoff_on_disk"])
+        .args([
+            "--exact",
+            "reconnector::restart::a_program_with_its_backoff_on_disk",
+        ])
         .args(["--ignored", "--nocapture"])
         .env(FILE, &path)
         .stdout(Stdio::piped())

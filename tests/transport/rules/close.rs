@@ -6,7 +6,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{CloseReason, Config, Event, Lost, WriteError};
 
-use crate::{NO_KEEPALIVE, ack, established};
+use super::{NO_KEEPALIVE, ack, established};
 
 /// (K3)
 #[test]

@@ -8,7 +8,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::{BASE_DATAGRAM, Frame};
 use rudp_proto::{Config, Congestion, Handle, Stats, Step};
 
-use crate::{TRACED, ack};
+use super::{TRACED, ack};
 
 const PACKET: u64 = BASE_DATAGRAM as u64;
 const LOSS_BASED: [Congestion; 2] = [Congestion::NewReno, Congestion::Cubic];

@@ -6,7 +6,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, Congestion, Ecn, EcnCounts, Handle};
 
-use crate::{ack, established};
+use super::{ack, established};
 
 /// 20 Mbit/s and 40 ms of round trip, 300 kB of queue; 25 kB wait unmarked.
 fn marking() -> LinkConfig {

@@ -6,7 +6,7 @@ use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
 use rudp_proto::{CloseReason, Config, Endpoint, Handle, Lost, Secrets};
 
-use crate::{NO_KEEPALIVE, ack, data, established, stream};
+use super::{NO_KEEPALIVE, ack, data, established, stream};
 
 /// (K4)
 #[test]

@@ -7,7 +7,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, Event, MessageError, WriteError};
 
-use crate::{established, stream, violation};
+use super::{established, stream, violation};
 
 /// (F1)
 #[test]

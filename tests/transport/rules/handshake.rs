@@ -8,7 +8,7 @@ use conformance::time::{ms, s};
 use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
 use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Step};
 
-use crate::{NO_KEEPALIVE, TRACED, established, hello, stream, violation};
+use super::{NO_KEEPALIVE, TRACED, established, hello, stream, violation};
 
 /// (H1)
 #[test]

@@ -12,7 +12,7 @@ use rudp_proto::{
     CloseReason, Config, ConfigError, Endpoint, Event, Lost, Secrets, Step, VIOLATION_CODE,
 };
 
-use crate::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream, stream_of};
+use super::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream, stream_of};
 
 /// (K1)
 #[test]

@@ -6,7 +6,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::{BASE_DATAGRAM, Frame, Packet};
 use rudp_proto::{Config, Handle, Step};
 
-use crate::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
+use super::{NO_KEEPALIVE, TRACED, ack, ack_after, established, stream, violation};
 
 /// A transfer over a bad link, all of it logged.
 fn lossy_transfer() -> Pair {

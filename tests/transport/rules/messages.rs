@@ -5,7 +5,7 @@ use conformance::time::{ms, s};
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, Event, MAX_MESSAGE, MessageError, Side, StreamId, StreamKind};
 
-use crate::{established, stream_of, violation};
+use super::{established, stream_of, violation};
 
 fn message(opener: Side, index: u64) -> StreamId {
     StreamId::new(opener, StreamKind::Message, index)

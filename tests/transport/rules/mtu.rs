@@ -7,7 +7,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::{BASE_DATAGRAM, Frame, LARGEST_DATAGRAM, Packet, Params};
 use rudp_proto::{Config, ConfigError, Congestion, Endpoint, Handle, Secrets};
 
-use crate::{PARAMS, hello};
+use super::{PARAMS, hello};
 
 fn up_to(max_datagram: usize) -> Config {
     Config {

@@ -8,7 +8,7 @@ use rudp_proto::{
     Config, Connection, Event, OpenError, ReadError, Side, StreamId, StreamKind, WriteError,
 };
 
-use crate::{PARAMS, established, stream_of, violation};
+use super::{PARAMS, established, stream_of, violation};
 
 fn client_stream(index: u64) -> StreamId {
     StreamId::new(Side::Client, StreamKind::Bytes, index)
@@ -199,7 +199,7 @@ fn rule_rudp_s5_streams_take_turns_and_small_pieces_share_a_packet() {
         .unwrap();
     pair.lets_pass = Box::new(|_, _, _| false);
     let sent = pair.frames(true).len();
-    pair.inject(false, 50, vec![crate::ack(first + 3..first + 4)]);
+    pair.inject(false, 50, vec![super::ack(first + 3..first + 4)]);
     let frames = pair.frames(true).split_off(sent);
     let next = frames.iter().find_map(|(_, _, frame)| match frame {
         Frame::Stream { id, offset, .. } => Some((id.index(), *offset)),

@@ -6,7 +6,7 @@ use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, HELLO_LEN, Header, Packet, Params, VERSION, Versions};
 use rudp_proto::{CloseReason, Config, ConfigError, Endpoint, Lost, Secrets};
 
-use crate::{PARAMS, hello};
+use super::{PARAMS, hello};
 
 /// Reserved ones, which both endpoints can speak.
 const GREASE: u8 = 0x1a;

@@ -9,7 +9,7 @@ use rudp_proto::wire::{
     MAX_VARINT, Packet, RESET_LEN,
 };
 
-use crate::{data, established, stream};
+use super::{data, established, stream};
 
 /// (W1)
 #[test]

@@ -1,0 +1,14 @@
+//! The transport, `rudp-proto`, in virtual time.
+//!
+//! `transport_allocations` is a target of its own: its allocator counts.
+
+mod batches;
+mod connections;
+mod ends;
+mod estimator;
+mod hostile;
+mod matrix;
+mod rules;
+mod simulation;
+mod streams;
+mod wire;
