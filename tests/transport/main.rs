@@ -11,4 +11,5 @@ mod matrix;
 mod rules;
 mod simulation;
 mod streams;
+mod traces;
 mod wire;

@@ -30,7 +30,7 @@ use crate::streams::Streams;
 use crate::wire::{Params, ResetToken};
 use crate::{Config, Ecn, EcnCounts, Event, Side, Stats};
 use events::Events;
-use tracing::Sampler;
+use tracing::Told;
 
 /// One connection of an [`Endpoint`](crate::Endpoint): any number of byte streams and messages.
 ///
@@ -84,7 +84,8 @@ pub struct Connection {
     /// since (K6).
     unreachable_at: Option<Duration>,
     events: Events,
-    sampler: Sampler,
+    /// What the host that asked for traces was told.
+    told: Told,
     stats: Stats,
 }
 
@@ -191,7 +192,7 @@ impl Connection {
             last_sent: now,
             unreachable_at: None,
             events: Events::new(config.trace),
-            sampler: Sampler::default(),
+            told: Told::default(),
             stats: Stats {
                 rto,
                 rto_min: rto,
@@ -323,6 +324,7 @@ impl Connection {
     fn update_stats(&mut self) {
         self.trace_timer();
         self.trace_congestion();
+        self.trace_path();
         let estimator = self.flight.timer().estimator();
         let rto = estimator.rto();
         self.stats.srtt = estimator.srtt();

@@ -1,5 +1,7 @@
 //! Explicit Congestion Notification: what the IP header says beside the datagram (E1 to E4).
 
+use core::fmt;
+
 use crate::stats::add;
 
 /// The two bits of RFC 3168 that a datagram crosses the network with, if they are not zero.
@@ -40,6 +42,31 @@ impl EcnCounts {
     }
 }
 
+/// What a sender knows of ECN on its path (E3), as in RFC 9000, A.4; displayed, a word as qlog has
+/// it: `testing`.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum EcnState {
+    /// Packets leave with ECT(0), and none was acknowledged yet.
+    Testing,
+    /// After an expiry, packets leave without until something is acknowledged.
+    Unknown,
+    /// The path or the peer failed: packets leave without for good.
+    Failed,
+    /// The path carries the field, and the peer reports it.
+    Capable,
+}
+
+impl fmt::Display for EcnState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Testing => "testing",
+            Self::Unknown => "unknown",
+            Self::Failed => "failed",
+            Self::Capable => "capable",
+        })
+    }
+}
+
 /// So many of the first packets lost, and none acknowledged, look like a path that drops what is
 /// marked (E3).
 const MOST_LOST: u64 = 3;
@@ -69,6 +96,17 @@ impl EcnPath {
     /// Whether all packets do, or none: else only those that will be acknowledged.
     pub(crate) fn is_settled(&self) -> bool {
         self.off || self.confirmed
+    }
+
+    pub(crate) fn state(&self) -> EcnState {
+        match self {
+            Self { off: true, .. } => EcnState::Failed,
+            Self {
+                confirmed: true, ..
+            } => EcnState::Capable,
+            Self { doubted: true, .. } => EcnState::Unknown,
+            _ => EcnState::Testing,
+        }
     }
 
     /// A packet leaves with ECT(0).

@@ -46,7 +46,7 @@ pub mod wire;
 pub use config::{Config, ConfigError, Congestion, Secrets};
 pub use connection::Connection;
 pub use connection::closing::VIOLATION_CODE;
-pub use ecn::{Ecn, EcnCounts};
+pub use ecn::{Ecn, EcnCounts, EcnState};
 pub use endpoint::{Endpoint, Handle, Transmit};
 pub use event::{
     CloseReason, ConnectError, Event, Lost, MessageError, OpenError, ReadError, WriteError,
@@ -55,4 +55,6 @@ pub use handshake::COOKIE_LIFETIME;
 pub use stats::{EndpointStats, Stats};
 pub use stream_id::{Side, StreamId, StreamKind};
 pub use streams::MAX_MESSAGE;
-pub use trace::{CongestionMetrics, CongestionPhase, HandshakeStep, Step, Trace, TracedPacket};
+pub use trace::{
+    CongestionMetrics, CongestionPhase, HandshakeStep, LossTrigger, Step, Trace, TracedPacket,
+};

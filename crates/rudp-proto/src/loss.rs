@@ -74,7 +74,7 @@ impl SentPacket {
     }
 
     /// What it is the first to carry.
-    fn own_chunks(&self) -> &[Chunk] {
+    pub(crate) fn own_chunks(&self) -> &[Chunk] {
         let Content {
             chunks, bundled, ..
         } = &self.content;
@@ -100,6 +100,8 @@ pub(crate) struct Acked {
     /// Packets shown to be lost (L3, L11), and their highest number.
     pub(crate) lost: Vec<SentPacket>,
     pub(crate) largest_lost: u64,
+    /// Those below this number are by numbers (L3), the others by time (L11).
+    pub(crate) lost_by_number: u64,
     /// How many more packets the network has marked (E4).
     pub(crate) ce: u64,
     /// What the estimator made of its round trip.
@@ -372,6 +374,7 @@ impl Flight {
         let far = newest
             .saturating_add(1)
             .saturating_sub(self.reordering.packets()); // (L3)
+        acked.lost_by_number = far;
         let patience = self.patience(rtt);
         let awaited = |number: u64, packet: &SentPacket| {
             number >= far && packet.sent_at.saturating_add(patience) > now // (L11)

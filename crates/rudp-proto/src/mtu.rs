@@ -74,6 +74,11 @@ impl Mtu {
         self.current
     }
 
+    /// Whether no larger size is searched for at present (U2).
+    pub(crate) fn is_settled(&self) -> bool {
+        self.raise_at.is_some()
+    }
+
     /// The size to probe at `now`, if it is time (U2).
     pub(crate) fn poll_probe(&mut self, now: Duration) -> Option<usize> {
         if self.raise_at.is_some_and(|at| at <= now) {

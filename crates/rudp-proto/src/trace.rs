@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::EcnState;
+
 /// A step of the machinery.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -26,7 +28,16 @@ pub enum Step {
         /// When what will be sent again was last sent.
         last_sent_at: Duration,
     },
-    /// Packets were lost by the evidence of later ones (L3).
+    /// A packet was declared lost.
+    Lost {
+        /// Which.
+        packet: TracedPacket,
+        /// By which rule.
+        by: LossTrigger,
+        /// Nothing of it is missing: a later packet that repeated its pieces has brought them (L15).
+        repaired: bool,
+    },
+    /// Packets were lost by the evidence of later ones (L3, L11), all told of just before.
     FastRetransmit {
         /// How many were declared lost at once.
         packets: u32,
@@ -35,7 +46,9 @@ pub enum Step {
     TailProbe,
     /// A silent path was probed (L13).
     PathProbe,
-    /// Packets that had been declared lost were acknowledged after all (L5).
+    /// A packet that had been declared lost was acknowledged after all (L5).
+    Late(TracedPacket),
+    /// Packets came late at once, all told of before.
     SpuriousLoss {
         /// How many.
         packets: u64,
@@ -52,8 +65,34 @@ pub enum Step {
     /// How congestion control stands: at once when its phase changes or nothing is in flight any
     /// more; of other changes the first after 5 ms.
     Congestion(CongestionMetrics),
+    /// Other datagrams than before are full, or the search for larger ones has paused or begun
+    /// again (U2, U4, U5).
+    Mtu {
+        /// The longest datagram but for probes until then, in bytes; `None` at first.
+        old: Option<usize>,
+        /// The longest from now on.
+        new: usize,
+        /// Whether no larger one is searched for at present.
+        done: bool,
+    },
+    /// What is known of ECN on the path has changed (E3).
+    Ecn {
+        /// What was known before; `None` at first.
+        old: Option<EcnState>,
+        /// What is.
+        new: EcnState,
+    },
     /// A Data packet was sent.
     Sent(TracedPacket),
+    /// It repeats small pieces of streams of the packets before it (L15).
+    Bundled {
+        /// The number of the packet, told of just before.
+        packet: u64,
+        /// How many pieces.
+        pieces: usize,
+        /// How many stream bytes they have together.
+        bytes: u64,
+    },
     /// A Data packet was received, possibly again.
     Received(TracedPacket),
     /// The handshake moved.
@@ -72,6 +111,17 @@ pub struct TracedPacket {
     pub number: u64,
     /// Its length, in bytes of UDP payload.
     pub bytes: usize,
+}
+
+/// Which rule declared a packet lost; displayed, a word as qlog has it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum LossTrigger {
+    /// Packets with high enough numbers above it were acknowledged (L3): `reordering_threshold`.
+    Reordering,
+    /// One that left later was acknowledged long enough ago (L11): `time_threshold`.
+    Time,
+    /// The retransmission timer expired (L4): `pto_expired`.
+    Expiry,
 }
 
 /// How congestion control stands (L10).
@@ -125,6 +175,16 @@ pub enum HandshakeStep {
     Cookie,
     /// The server's SETTINGS arrived.
     Settings,
+}
+
+impl fmt::Display for LossTrigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reordering => "reordering_threshold",
+            Self::Time => "time_threshold",
+            Self::Expiry => "pto_expired",
+        })
+    }
 }
 
 impl fmt::Display for CongestionPhase {

@@ -105,8 +105,8 @@ pub use message::{MessageOutcome, SentMessage};
 pub use receiver::{ReceiveEvent, Receiver, Receiving};
 pub use resumable::{ListenerOptions, Resumable, ResumableListener, ResumableOptions, ResumeError};
 pub use rudp_proto::{
-    CloseReason, CongestionMetrics, CongestionPhase, EndpointStats, Handle, HandshakeStep, Lost,
-    Stats, Step, StreamId, Trace, TracedPacket,
+    CloseReason, CongestionMetrics, CongestionPhase, EcnState, EndpointStats, Handle,
+    HandshakeStep, LossTrigger, Lost, Stats, Step, StreamId, Trace, TracedPacket,
 };
 pub use sender::{
     Attempt, Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,

@@ -260,6 +260,7 @@ impl Connection {
         };
         let undone_before = self.congestion.undone();
         self.retransmission_due |= self.congestion.handle_acked(now, &acked, around);
+        self.trace_judged(now, &acked);
         if !acked.lost.is_empty() {
             let packets = acked.lost.len() as u64;
             add(&mut self.stats.packets_lost, packets);

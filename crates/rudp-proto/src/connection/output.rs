@@ -9,7 +9,7 @@ use crate::loss::{Content, SentPacket};
 use crate::ranges::length;
 use crate::sender::Chunk;
 use crate::stats::add;
-use crate::trace::{Step, TracedPacket};
+use crate::trace::Step;
 use crate::wire::{self, BASE_DATAGRAM, Frame, Packet, RESET_LEN, TAG_LEN};
 use crate::{CloseReason, Lost};
 
@@ -64,11 +64,6 @@ impl Connection {
         }
         timer.handle_retransmitted(now); // the RTO counts from the repetition itself (5.6-1)
         true
-    }
-
-    fn trace_sent(&mut self, now: Duration, number: u64, bytes: u64) {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.trace(now, Step::Sent(TracedPacket { number, bytes }));
     }
 
     fn poll_data(&mut self, now: Duration, room: usize, out: &mut Vec<u8>) -> bool {
@@ -143,6 +138,7 @@ impl Connection {
         let least = probe.unwrap_or(RESET_LEN.saturating_add(1)); // (W6)
         wire::finish(out, begin, least, Some(number));
         self.trace_sent(now, number, written(out, begin));
+        self.trace_bundled(now, number, &content);
         let is_probe = probes_path || probe.is_some();
         let bytes = if is_probe { 0 } else { written(out, begin) };
         let in_flight = self.flight.bytes();

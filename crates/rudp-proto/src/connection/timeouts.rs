@@ -8,7 +8,7 @@ use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
 use crate::loss::Content;
 use crate::stats::add;
-use crate::trace::Step;
+use crate::trace::{LossTrigger, Step};
 use crate::{CloseReason, Lost};
 
 /// The rank of what an expiry need not repeat.
@@ -150,6 +150,7 @@ impl Connection {
         if let Some(packet) = &self.flight.handle_expiry(now, expiry.rto, rank) {
             add(&mut self.stats.packets_lost, 1);
             self.ecn_path.handle_lost(packet.marked.into());
+            self.trace_lost(now, packet, LossTrigger::Expiry);
             self.mtu.handle_lost(now, packet.sent_at, packet.bytes);
             self.handle_content_lost(packet.number, &packet.content);
             let next = self.flight.next_number();

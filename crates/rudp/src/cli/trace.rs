@@ -9,10 +9,15 @@
 //! | those of [`rto::qlog`] | what the timer did; `metrics_updated` with `smoothed_rtt`, `rto` |
 //! | `recovery:metrics_updated` | `congestion_window`, `bytes_in_flight` in bytes, `pacing_rate`, `delivery_rate` in bits per second |
 //! | `recovery:congestion_state_updated` | `old`, `new`: the phase of congestion control |
+//! | `recovery:packet_lost` | `header`, `raw` as below; `trigger`; `repaired`: a later packet has brought its pieces |
+//! | `recovery:ecn_state_updated` | `old`, `new`: what is known of ECN on the path |
+//! | `connectivity:mtu_updated` | `old`, `new`: bytes of a full datagram; `done`: no larger one is searched for at present |
 //! | `transport:packet_sent`, `transport:packet_received` | `header`, `raw`: number and length of a Data packet |
+//! | `rudp:bundled` | `pieces` and `bytes` that packet `packet_number` repeats of those before it |
+//! | `rudp:packet_late` | `header`, `raw` of a packet that was lost, and arrived after all |
 //! | `rudp:retransmit` | `rto` that ran out, when the data was `last_sent` |
-//! | `rudp:fast_retransmit` | `packets` taken for lost, since later ones arrived |
-//! | `rudp:spurious_loss` | `packets` of these that arrived after all; `undone`: congestion control took its answer back |
+//! | `rudp:fast_retransmit` | `packets` taken for lost together, since later ones arrived |
+//! | `rudp:spurious_loss` | `packets` that came late together; `undone`: congestion control took its answer back |
 //! | `rudp:tail_probe` | none: the oldest packet is overdue, and goes again before the RTO |
 //! | `rudp:path_probe` | none: a silent path is asked |
 //! | `rudp:handshake` | `step` |
@@ -151,6 +156,15 @@ impl TraceFile {
                 let data = format_args!(r#"{{"rto":{rto},"last_sent":{last_sent}}}"#);
                 tell("rudp:retransmit", data);
             }
+            Step::Lost {
+                packet,
+                by,
+                repaired,
+            } => {
+                let more = format!(r#","trigger":"{by}","repaired":{repaired}"#);
+                let data = of_packet(packet, more);
+                tell("recovery:packet_lost", format_args!("{data}"));
+            }
             Step::FastRetransmit { packets } => {
                 tell(
                     "rudp:fast_retransmit",
@@ -159,14 +173,26 @@ impl TraceFile {
             }
             Step::TailProbe => tell("rudp:tail_probe", format_args!("{{}}")),
             Step::PathProbe => tell("rudp:path_probe", format_args!("{{}}")),
+            Step::Late(it) => tell("rudp:packet_late", format_args!("{}", packet(it))),
             Step::SpuriousLoss { packets, undone } => {
                 let data = format_args!(r#"{{"packets":{packets},"undone":{undone}}}"#);
                 tell("rudp:spurious_loss", data);
             }
             Step::CongestionPhase { old, new } => {
-                let old = old.map_or(String::new(), |old| format!(r#""old":"{old}","#));
-                let data = format_args!(r#"{{{old}"new":"{new}"}}"#);
-                tell("recovery:congestion_state_updated", data);
+                let data = change(old, new);
+                tell(
+                    "recovery:congestion_state_updated",
+                    format_args!("{{{data}}}"),
+                );
+            }
+            Step::Ecn { old, new } => {
+                let data = change(old, new);
+                tell("recovery:ecn_state_updated", format_args!("{{{data}}}"));
+            }
+            Step::Mtu { old, new, done } => {
+                let old = old.map_or(String::new(), |old| format!(r#""old":{old},"#));
+                let data = format_args!(r#"{{{old}"new":{new},"done":{done}}}"#);
+                tell("connectivity:mtu_updated", data);
             }
             Step::Congestion(metrics) => {
                 tell(
@@ -175,6 +201,16 @@ impl TraceFile {
                 );
             }
             Step::Sent(it) => tell("transport:packet_sent", format_args!("{}", packet(it))),
+            Step::Bundled {
+                packet,
+                pieces,
+                bytes,
+            } => {
+                let data = format_args!(
+                    r#"{{"packet_number":{packet},"pieces":{pieces},"bytes":{bytes}}}"#
+                );
+                tell("rudp:bundled", data);
+            }
             Step::Received(it) => tell("transport:packet_received", format_args!("{}", packet(it))),
             Step::Handshake(step) => {
                 let step = match step {
@@ -255,13 +291,23 @@ fn congestion(metrics: CongestionMetrics) -> impl fmt::Display {
     })
 }
 
-/// A Data packet is what QUIC calls 1-RTT: nothing of it belongs to the handshake.
+/// From one word to another; the first has none before it.
+fn change(old: Option<impl fmt::Display>, new: impl fmt::Display) -> String {
+    let old = old.map_or(String::new(), |old| format!(r#""old":"{old}","#));
+    format!(r#"{old}"new":"{new}""#)
+}
+
 fn packet(packet: TracedPacket) -> impl fmt::Display {
+    of_packet(packet, "")
+}
+
+/// A Data packet is what QUIC calls 1-RTT: nothing of it belongs to the handshake.
+fn of_packet(packet: TracedPacket, more: impl fmt::Display) -> impl fmt::Display {
+    let TracedPacket { number, bytes } = packet;
     fmt::from_fn(move |f| {
-        let TracedPacket { number, bytes } = packet;
         write!(
             f,
-            r#"{{"header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{bytes}}}}}"#
+            r#"{{"header":{{"packet_type":"1RTT","packet_number":{number}}},"raw":{{"length":{bytes}}}{more}}}"#
         )
     })
 }

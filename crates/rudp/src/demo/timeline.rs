@@ -167,8 +167,25 @@ impl Timeline {
                 text
             }
             Step::SpuriousLoss { packets, undone } => self.late(packets, undone, record)?,
+            Step::Mtu {
+                old: Some(old),
+                new,
+                ..
+            } if new > old => {
+                format!("the path carries datagrams of {new} bytes, not only of {old}")
+            }
+            Step::Mtu {
+                old: Some(old),
+                new,
+                ..
+            } if new < old => format!("the path carries no datagrams of {old} bytes any more"),
             // An expiry is told by what it repeats; packets and windows are for the page.
             Step::Timer(_)
+            | Step::Mtu { .. }
+            | Step::Ecn { .. }
+            | Step::Lost { .. }
+            | Step::Late(_)
+            | Step::Bundled { .. }
             | Step::TailProbe
             | Step::PathProbe
             | Step::CongestionPhase { .. }

@@ -3,10 +3,11 @@
 use super::{
     congestion::{RATE_LEGEND, WINDOW_LEGEND, rate_axes, rate_plot, window_axes, window_plot},
     history::History,
+    lanes,
     page::Figure,
     svg::Plot,
 };
-use crate::words::{count, seconds, span};
+use crate::words::{count, seconds, span, trimmed};
 use std::time::Duration;
 
 /// All of them that have something to show.
@@ -40,7 +41,8 @@ pub(super) fn of(history: &History) -> Vec<Figure> {
             svg: plot.finish("Pacing rate and delivery rate over time"),
         });
     }
-    figures.extend(marks(history, x));
+    figures.extend(packets(history, x));
+    figures.extend(lanes::of(history, x));
     figures
 }
 
@@ -85,68 +87,41 @@ fn timer(history: &History, x: (f64, f64)) -> Figure {
     }
 }
 
-/// A lane for each kind of thing that happened.
-fn marks(history: &History, x: (f64, f64)) -> Option<Figure> {
-    let spurious = |undone| {
-        let late = history
-            .spurious
+/// The number of each packet over time: how steep the dots are is how fast packets leave.
+fn packets(history: &History, x: (f64, f64)) -> Option<Figure> {
+    let highest = history.sent.iter().map(|&(_, number)| number);
+    let highest = highest.reduce(f64::max)?;
+    let mut plot = Plot::linear(x, highest.max(1.0), 330.0);
+    plot.axes("seconds since the start", "packet number", |number| {
+        trimmed(number, 0)
+    });
+    let title = count(history.sent.len() as u64, "packet sent", "packets sent");
+    plot.dots(history.sent.iter().copied(), "rtt", &title);
+    for (repaired, class, what) in [
+        (false, "lost", "taken for lost"),
+        (true, "repaired", "lost and repaired by a repeat"),
+    ] {
+        let losses = history
+            .losses
             .iter()
-            .filter(move |late| late.undone == undone);
-        late.map(|late| late.at).collect::<Vec<_>>()
-    };
-    let at = |points: &[(f64, f64)]| points.iter().map(|&(at, _)| at).collect::<Vec<_>>();
-    let losses = history.losses.iter().map(|&(at, _)| at).collect();
-    let lanes = [
-        ("expiry", "bad", at(&history.expiries)),
-        ("packets lost", "fast", losses),
-        ("came late", "late", spurious(false)),
-        ("late, undone", "undone", spurious(true)),
-        ("tail probe", "late", history.tail_probes.clone()),
-        ("path probe", "probe", history.path_probes.clone()),
-    ];
-    let lanes: Vec<_> = lanes
-        .into_iter()
-        .filter(|(_, _, at)| !at.is_empty())
-        .collect();
-    let phases = usize::from(!history.phases.is_empty());
-    if lanes.len() + phases == 0 {
-        return None;
-    }
-    let mut plot = Plot::lanes(x, lanes.len() + phases);
-    plot.x_axis("seconds since the start");
-    if phases > 0 {
-        plot.lane(0, "phase");
-        let ends = history.phases.iter().skip(1).map(|&(at, _)| at);
-        let ends = ends.chain([history.life.1]);
-        for ((from, phase), to) in history.phases.iter().zip(ends) {
-            let title = format!("{phase} from {} to {}", clock(*from), clock(to));
-            let class = match phase.as_str() {
-                "slow_start" | "startup" | "probe_up" | "refill" => "more",
-                "recovery" | "drain" | "probe_down" | "probe_rtt" => "less",
-                _ => "same",
-            };
-            plot.bar(0, (*from, to), class, &phase.replace('_', " "), &title);
+            .filter(|loss| loss.repaired == repaired);
+        let places = losses.filter_map(|loss| Some((loss.at, loss.number?)));
+        let places: Vec<_> = places.collect();
+        if !places.is_empty() {
+            let packets = count(places.len() as u64, "packet", "packets");
+            plot.dots(places.into_iter(), class, &format!("{packets} {what}"));
         }
     }
-    for (row, (name, class, times)) in lanes.into_iter().enumerate() {
-        plot.lane(row + phases, name);
-        let title = format!("{name}: {}", count(times.len() as u64, "time", "times"));
-        plot.strokes(row + phases, times.into_iter(), class, &title);
-    }
     Some(Figure {
-        title: "What happened".to_owned(),
-        text: "What congestion control was doing, and when: the timer expired; packets were taken for lost; \
-               some of them came late after all, and what had been done about them was undone; an overdue \
-               packet was repeated before the RTO; a silent path was asked.",
+        title: "The packets".to_owned(),
+        text: "When each packet left, and when those were given up that were taken for lost: a step to the \
+               right of its departure. Where a later packet had repeated what was on it, nothing is missing.",
         legend: &[
-            ("--more", "block", "sends more"),
-            ("--less", "block", "sends less"),
-            ("--bad", "", "expiry"),
-            ("--fast", "", "taken for lost"),
-            ("--rto", "", "came late"),
-            ("--good", "", "undone, or a probe"),
+            ("--rtt", "disc", "sent"),
+            ("--bad", "disc", "taken for lost"),
+            ("--good", "disc", "lost, and repaired by a repeat"),
         ],
-        svg: plot.finish("Phases of congestion control, expiries, losses and probes over time"),
+        svg: plot.finish("Packet numbers sent and lost over time"),
     })
 }
 
@@ -154,7 +129,7 @@ fn words(span_in_seconds: f64) -> String {
     span(duration(span_in_seconds))
 }
 
-fn clock(at: f64) -> String {
+pub(super) fn clock(at: f64) -> String {
     seconds(duration(at))
 }
 

@@ -32,17 +32,33 @@ pub struct History {
     pub(super) congestion: Congestion,
     /// Since when congestion control was in which phase.
     pub(super) phases: Vec<(f64, String)>,
-    /// When, and how many packets were taken for lost.
-    pub(super) losses: Vec<(f64, u64)>,
+    /// Since when full datagrams have so many bytes.
+    pub(super) sizes: Vec<(f64, String)>,
+    /// Since when so much is known of ECN on the path.
+    pub(super) ecn: Vec<(f64, String)>,
+    /// When each packet left, and its number.
+    pub(super) sent: Vec<(f64, f64)>,
+    /// Packets taken for lost.
+    pub(super) losses: Vec<Loss>,
     /// Late acknowledgements of such packets.
     pub(super) spurious: Vec<Spurious>,
     pub(super) path_probes: Vec<f64>,
     pub(super) tail_probes: Vec<f64>,
-    /// Packets that passed by.
-    pub(super) sent: u64,
+    /// Packets that repeat pieces of those before them, and stream bytes in these.
+    pub(super) bundles: u64,
+    pub(super) bundled: u64,
     pub(super) received: u64,
     /// Lines of the trace that its writer could not keep up with.
     pub(super) missed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Loss {
+    pub(super) at: f64,
+    /// The packet's number, where the trace has it.
+    pub(super) number: Option<f64>,
+    /// A later packet has brought its pieces.
+    pub(super) repaired: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,11 +80,12 @@ impl History {
             }
     }
 
-    pub(super) fn lost(&self) -> u64 {
-        self.losses.iter().map(|&(_, packets)| packets).sum()
+    /// How many losses cost nothing, since a later packet had repeated the pieces.
+    fn repaired(&self) -> u64 {
+        self.losses.iter().filter(|loss| loss.repaired).count() as u64
     }
 
-    pub(super) fn late(&self) -> u64 {
+    fn late(&self) -> u64 {
         self.spurious.iter().map(|late| late.packets).sum()
     }
 }
@@ -97,7 +114,7 @@ impl fmt::Display for History {
         let undone = self.spurious.iter().filter(|late| late.undone).count() as u64;
         write!(f, "{}", span(lasted))?;
         let counts = [
-            (self.sent, "packet sent", "packets sent"),
+            (self.sent.len() as u64, "packet sent", "packets sent"),
             (self.received, "received", "received"),
             (
                 self.rtt.len() as u64,
@@ -106,14 +123,21 @@ impl fmt::Display for History {
             ),
             (self.expiries.len() as u64, "expiry", "expiries"),
             (
-                self.lost(),
+                self.losses.len() as u64,
                 "packet taken for lost",
                 "packets taken for lost",
+            ),
+            (
+                self.repaired(),
+                "of these repaired by a repeat",
+                "of these repaired by repeats",
             ),
             (self.late(), "of these came late", "of these came late"),
             (undone, "reduction undone", "reductions undone"),
             (self.tail_probes.len() as u64, "tail probe", "tail probes"),
             (self.path_probes.len() as u64, "path probe", "path probes"),
+            (self.bundles, "packet with repeats", "packets with repeats"),
+            (self.bundled, "byte in these", "bytes in these"),
             (
                 self.missed,
                 "step missing in the trace",

@@ -8,6 +8,7 @@
 pub(crate) mod congestion;
 mod figures;
 mod history;
+mod lanes;
 pub(crate) mod page;
 mod read;
 mod scale;

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::history::{History, Spurious, Traces};
+use super::history::{History, Loss, Spurious, Traces};
 
 /// No line of a trace is longer, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -179,11 +179,24 @@ fn take(history: &mut History, at: f64, name: &str, data: &Value) -> Result<(), 
             );
         }
         "recovery:congestion_state_updated" => {
-            let new = data["new"].as_str().ok_or("no new state")?;
-            history.phases.push((at, new.to_owned()));
+            history.phases.push((at, state(data)?));
         }
-        "recovery:packet_lost" => history.losses.push((at, 1)),
-        "rudp:fast_retransmit" => history.losses.push((at, whole(data, "packets")?)),
+        "recovery:ecn_state_updated" => history.ecn.push((at, state(data)?)),
+        "connectivity:mtu_updated" => {
+            let size = whole(data, "new")?.to_string();
+            if history.sizes.last().is_none_or(|(_, last)| *last != size) {
+                history.sizes.push((at, size));
+            }
+        }
+        "recovery:packet_lost" => history.losses.push(Loss {
+            at,
+            number: packet_number(data)?,
+            repaired: data["repaired"] == true,
+        }),
+        "rudp:bundled" => {
+            history.bundles += 1;
+            history.bundled += whole(data, "bytes")?;
+        }
         "rudp:spurious_loss" => history.spurious.push(Spurious {
             at,
             packets: whole(data, "packets")?,
@@ -192,11 +205,25 @@ fn take(history: &mut History, at: f64, name: &str, data: &Value) -> Result<(), 
         "rudp:tail_probe" => history.tail_probes.push(at),
         "rudp:path_probe" => history.path_probes.push(at),
         "rudp:missed" => history.missed += whole(data, "traces")?,
-        "transport:packet_sent" => history.sent += 1,
+        "transport:packet_sent" => {
+            // Where packets have no number, their order will do.
+            let next = history.sent.len() as f64;
+            let number = packet_number(data)?.unwrap_or(next);
+            history.sent.push((at, number));
+        }
         "transport:packet_received" => history.received += 1,
         _ => {}
     }
     Ok(())
+}
+
+fn state(data: &Value) -> Result<String, String> {
+    let new = data["new"].as_str().ok_or("no new state")?;
+    Ok(new.to_owned())
+}
+
+fn packet_number(data: &Value) -> Result<Option<f64>, String> {
+    number(&data["header"], "packet_number")
 }
 
 /// A number that may be missing.
@@ -261,8 +288,8 @@ mod tests {
                 "line 3: recovery:metrics_updated: latest_rtt is \"x\", and not a number",
             ),
             (
-                event(r#"{"time":1,"name":"rudp:fast_retransmit","data":{}}"#),
-                "line 3: rudp:fast_retransmit: packets is null, and not a count",
+                event(r#"{"time":1,"name":"rudp:spurious_loss","data":{}}"#),
+                "line 3: rudp:spurious_loss: packets is null, and not a count",
             ),
             (
                 event(r#"{"time":1,"name":"recovery:congestion_state_updated"}"#),
@@ -322,5 +349,56 @@ mod tests {
             said,
             "1.5 s, 1 round trip measured, 2 of these came late, 1 reduction undone."
         );
+    }
+
+    #[test]
+    fn packets_and_states_are_taken_with_their_times() {
+        let line = |time: u32, name: &str, data: &str| {
+            format!(r#"{{"time":{time},"name":"{name}","data":{data}}}"#)
+        };
+        let sized = |new| format!(r#"{{"new":{new}}}"#);
+        let numbered = |number, more| format!(r#"{{"header":{{"packet_number":{number}}}{more}}}"#);
+        let text = [
+            HEADER.to_owned(),
+            line(1_000, "connectivity:mtu_updated", &sized(1_200)),
+            line(1_000, "transport:packet_sent", &numbered(7, "")),
+            line(1_000, "transport:packet_sent", "{}"), // its number is its place
+            line(1_500, "connectivity:mtu_updated", &sized(1_200)), // the search is over
+            line(1_500, "connectivity:mtu_updated", &sized(1_472)),
+            line(2_000, "recovery:ecn_state_updated", r#"{"new":"capable"}"#),
+            line(
+                2_000,
+                "recovery:packet_lost",
+                &numbered(7, r#","repaired":true"#),
+            ),
+            line(2_000, "recovery:packet_lost", "{}"),
+            line(2_000, "rudp:bundled", r#"{"bytes":300}"#),
+        ];
+        let traces = of(&text.join("\n")).expect("a trace");
+        let [it] = &traces.connections[..] else {
+            panic!("{traces:?}");
+        };
+        assert_eq!(it.sent, [(1.0, 7.0), (1.0, 1.0)]);
+        assert_eq!(
+            it.sizes,
+            [(1.0, "1200".to_owned()), (1.5, "1472".to_owned())]
+        );
+        assert_eq!(it.ecn, [(2.0, "capable".to_owned())]);
+        let loss = |number, repaired| Loss {
+            at: 2.0,
+            number,
+            repaired,
+        };
+        assert_eq!(it.losses, [loss(Some(7.0), true), loss(None, false)]);
+        assert_eq!(
+            it.to_string(),
+            "1 s, 2 packets sent, 2 packets taken for lost, 1 of these repaired by a repeat, \
+             1 packet with repeats, 300 bytes in these."
+        );
+        let page = crate::plot::html(&traces);
+        for class in ["lost", "repaired", "same", "fast", "undone"] {
+            let drawn = page.contains(&format!("class=\"{class}\""));
+            assert_eq!(drawn, class != "lost", "{class}: one has no number");
+        }
     }
 }

@@ -1,9 +1,14 @@
 //! `--trace FILE`.
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::Duration,
+};
 
 use netsim::{LinkConfig, Probability};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{
     ANY, Folders, content, fail_to_send, hop, read, receive_with, skip, slow, start_send,
@@ -72,8 +77,8 @@ fn check_plots(trace: &Path) {
     assert_eq!((traces.connections.len(), traces.cut), (1, false));
     for plots in [rudp::plot::html(&traces), rudp::plot::svg(&traces)] {
         for class in [
-            "rtt", "srtt", "rto", "expired", "window", "flight", "pacing", "delivery", "more",
-            "bad", "fast", "probe",
+            "rtt", "srtt", "rto", "expired", "window", "flight", "pacing", "delivery", "lost",
+            "more", "same", "bad", "fast", "probe",
         ] {
             assert!(plots.contains(&format!("class=\"{class}\"")), "{class}");
         }
@@ -126,6 +131,48 @@ fn check_congestion(lines: &[Value]) {
     assert!(!numbers("pacing_rate").is_empty());
 }
 
+/// Each lost packet had left, is lost once, and says by which rule.
+fn check_losses(lines: &[Value], lost: usize) {
+    let named = |name| lines.iter().filter(move |line| line["name"] == name);
+    let number = |line: &Value| line["data"]["header"]["packet_number"].as_u64();
+    let sent: BTreeSet<_> = named("transport:packet_sent").map(number).collect();
+    let mut numbers = BTreeSet::new();
+    for line in named("recovery:packet_lost") {
+        assert!(sent.contains(&number(line)), "{line}");
+        assert!(numbers.insert(number(line)), "again: {line}");
+        let trigger = line["data"]["trigger"].as_str();
+        let known = ["reordering_threshold", "time_threshold", "pto_expired"];
+        assert!(trigger.is_some_and(|it| known.contains(&it)), "{line}");
+        assert!(line["data"]["repaired"].is_boolean(), "{line}");
+        assert!(line["data"]["raw"]["length"].is_u64(), "{line}");
+    }
+    assert_eq!(numbers.len(), lost);
+    for line in named("rudp:packet_late") {
+        assert!(numbers.contains(&number(line)), "lost before: {line}");
+    }
+}
+
+/// The path carries large datagrams, but no ECN field: the relay forwards without.
+fn check_path(lines: &[Value]) {
+    let told = |name| {
+        let told = lines.iter().filter(|line| line["name"] == name);
+        told.map(|line| line["data"].clone()).collect::<Vec<_>>()
+    };
+    let sizes = told("connectivity:mtu_updated");
+    assert_eq!(sizes[0], json!({ "new": 1_200, "done": false }));
+    assert_eq!(
+        sizes[1],
+        json!({ "old": 1_200, "new": 1_472, "done": false })
+    );
+    assert_eq!(
+        told("recovery:ecn_state_updated"),
+        [
+            json!({ "new": "testing" }),
+            json!({ "old": "testing", "new": "failed" })
+        ]
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
     const LENGTH: usize = 4 << 20;
@@ -170,6 +217,8 @@ async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
         assert!(count(&sent, name, None) > 0, "{name}");
     }
     check_congestion(&sent);
+    check_losses(&sent, at_least("packets_lost"));
+    check_path(&sent);
     assert_eq!(count(&sent, "rudp:missed", None), 0);
     let group = format!("{}#0", file.display());
     let hello = sent.iter().find(|line| line["name"] == "rudp:handshake");

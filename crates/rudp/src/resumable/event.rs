@@ -1,0 +1,58 @@
+//! What a session tells its program.
+
+use std::fmt;
+
+use rudp_proto::CloseReason;
+
+use crate::{Attempt, Observer};
+
+/// Something that happened to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeEvent {
+    /// Which one: its [`number`](super::Resumable::number).
+    pub session: u64,
+    /// What.
+    pub what: Resuming,
+}
+
+/// What can happen to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resuming {
+    /// An attempt to connect ended; only a client dials. Before the next one, `backoff` passes from
+    /// the start of this one.
+    Attempt(Attempt),
+    /// A connection carries the session: the first one, or it goes on.
+    Carried {
+        /// How many have carried it, this one included.
+        connections: u64,
+        /// So many bytes were on their way from here when the connection before was lost, and are
+        /// sent again.
+        replayed: u64,
+    },
+    /// The connection was lost, for this reason; what is written from now on waits for another.
+    CutOff(CloseReason),
+}
+
+/// Tells whoever wants to hear of a session.
+#[derive(Clone, Default)]
+pub(super) struct Teller {
+    pub(super) session: u64,
+    pub(super) observe: Option<Observer<ResumeEvent>>,
+}
+
+impl Teller {
+    pub(super) fn tell(&self, what: Resuming) {
+        if let Some(observe) = &self.observe {
+            let session = self.session;
+            observe(ResumeEvent { session, what });
+        }
+    }
+}
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Teller")
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
+}
