@@ -293,6 +293,7 @@ impl Connection {
             self.trace(now, step);
         }
         self.count_sample(acked.sample);
+        self.flight.recycle(acked);
         if !self.is_closing() {
             self.streams.announce_room();
         }

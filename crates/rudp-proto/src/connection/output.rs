@@ -77,6 +77,7 @@ impl Connection {
         let wants = self.wants_to_send();
         if self.flight.is_idle(now) {
             self.congestion.handle_idle();
+            self.flight.handle_idle();
         }
         let forced = by_timer || (core::mem::take(&mut self.retransmission_due) && wants.is_some());
         let eliciting = forced || self.is_admitted(now, wants);

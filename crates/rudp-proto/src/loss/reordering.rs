@@ -5,7 +5,7 @@ use core::time::Duration;
 /// RFC 9002, 6.1.1.
 const FEWEST_PACKETS: u64 = 3;
 /// What is further behind than a sender remembers is never recognised (L5).
-const MOST_PACKETS: u64 = super::MAX_REMEMBERED as u64;
+const MOST_PACKETS: u64 = super::sent::MEMORY;
 /// A timer of the host is no finer (RFC 9002, 6.1.2).
 const GRANULARITY: Duration = Duration::from_millis(1);
 /// Recoveries after which what was measured begins to be forgotten (RFC 8985, 6.2, step 4).

@@ -1,4 +1,11 @@
+use core::ops::Range;
+
+use rto::Outcome;
+
+use super::sent::MEMORY;
 use super::*;
+use crate::congestion::Snapshot;
+use crate::sender::Chunk;
 use crate::{Side, StreamId, StreamKind};
 
 const ID: StreamId = StreamId::new(Side::Client, StreamKind::Bytes, 0);
@@ -29,6 +36,15 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
         marked: false,
         declared_lost: false,
         snapshot: Snapshot::default(),
+    }
+}
+
+/// Of the path (L13).
+fn probe(sent_at: Duration) -> SentPacket {
+    SentPacket {
+        bytes: 0,
+        content: Content::default(),
+        ..packet(sent_at, 0)
     }
 }
 
@@ -173,10 +189,49 @@ fn the_rto_after_an_expiry_counts_from_the_repetition() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded() {
+fn what_is_lost_is_remembered_as_far_as_a_receiver_tells() {
     let count = 5_000_u64;
     let mut flight = flight(&[0; 5_000]);
     let acked = ack(&mut flight, 50, count - 1..count);
     assert_eq!(acked.lost.len(), 4_997);
-    assert_eq!(flight.remembered.len(), MAX_REMEMBERED);
+    let oldest = count - 1 - MEMORY;
+    assert_eq!(ack(&mut flight, 51, 0..oldest).late, 0);
+    assert_eq!(ack(&mut flight, 51, oldest..oldest + 1).late, 1);
+}
+
+/// A peer that is there and acknowledges nothing, for three days: numbers run away with our own ACKs, the
+/// path is probed, and each expiry repeats something.
+#[test]
+fn a_peer_that_never_acknowledges_costs_bounded_memory() {
+    let mut flight = flight(&[0; 2]);
+    ack(&mut flight, 50, 0..1);
+    let mut most = 0;
+    for second in 1..3 * 86_400 {
+        let now = ms(1_000 * second);
+        for _ in 0..100 {
+            flight.handle_sent(now, None);
+        }
+        if let Some(rto::Timeout::Retransmit(expiry)) = flight.timer_mut().handle_timeout(now) {
+            let repeated = flight.handle_expiry(now, expiry.rto, rank).unwrap();
+            let by_timer = true;
+            flight.handle_sent(
+                now,
+                Some(SentPacket {
+                    by_timer,
+                    sent_at: now,
+                    ..repeated
+                }),
+            );
+        }
+        if flight.handle_path_probe_deadline(now) | flight.handle_heard(now) {
+            flight.handle_sent(now, Some(probe(now)));
+        }
+        most = most.max(flight.sent.slots());
+    }
+    assert!(flight.next_number() > 25_000_000);
+    let probes_between_expiries = 2 * 60;
+    assert!(
+        most > 2_048 && most < 2_048 + 128 + probes_between_expiries + 9,
+        "{most}"
+    );
 }
