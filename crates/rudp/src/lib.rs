@@ -76,6 +76,7 @@
 //! stream for each), `rpc` (a stream for each call, with a deadline), `game` (the newest state
 //! matters).
 
+mod attempt;
 mod blocking;
 mod clock;
 mod connection;
@@ -97,19 +98,23 @@ mod stream;
 mod waiting;
 mod words;
 
+pub use attempt::Attempt;
 pub use clock::Clock;
 pub use connection::Connection;
 pub use endpoint::{ConnectError, Endpoint, EndpointOptions};
 pub use error::StreamError;
 pub use message::{MessageOutcome, SentMessage};
 pub use receiver::{ReceiveEvent, Receiver, Receiving};
-pub use resumable::{ListenerOptions, Resumable, ResumableListener, ResumableOptions, ResumeError};
+pub use resumable::{
+    ListenerOptions, Resumable, ResumableListener, ResumableOptions, ResumeError, ResumeEvent,
+    Resuming,
+};
 pub use rudp_proto::{
     CloseReason, CongestionMetrics, CongestionPhase, EcnState, EndpointStats, Handle,
     HandshakeStep, LossTrigger, Lost, Stats, Step, StreamId, Trace, TracedPacket,
 };
 pub use sender::{
-    Attempt, Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
+    Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,
 };
 pub use state::TraceSink;
 pub use storage::{FileName, Folder, FolderError, NameError};

@@ -7,6 +7,7 @@
 //! ```
 
 mod client;
+mod event;
 mod link;
 mod listener;
 mod positions;
@@ -22,6 +23,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub use client::ResumableOptions;
+pub use event::{ResumeEvent, Resuming};
 pub use listener::{ListenerOptions, ResumableListener};
 use session::Session;
 
@@ -63,6 +65,12 @@ pub struct Resumable {
 impl Resumable {
     fn new(session: Arc<Session>) -> Self {
         Self { session }
+    }
+
+    /// Its number in [`ResumeEvent`]s: that of a listener's counts from 0, a client's is 0.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.session.teller.session
     }
 
     /// How many connections have carried it so far.

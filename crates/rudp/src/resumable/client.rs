@@ -2,18 +2,19 @@
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
-use grpc_backoff::{Attempt, ConfigError, Failure, Reconnector};
+use grpc_backoff::{ConfigError, Failure, Reconnector};
 use rudp_proto::CloseReason;
 
 use super::{
-    Resumable, ResumeError,
+    Resumable, ResumeError, ResumeEvent, Resuming,
+    event::Teller,
     link::{End, Hello, Link, code, read_answer},
     session::Session,
 };
-use crate::{ConnectError, Endpoint, EndpointOptions, StreamError};
+use crate::{ConnectError, Endpoint, EndpointOptions, Observer, StreamError, attempt::AttemptLog};
 
 /// Settings of [`Resumable::connect`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ResumableOptions {
     /// Settings of the endpoint, one for each connection: the route, and with it this side's
     /// address, may change. `config.idle_timeout` is how long a dead path goes unnoticed.
@@ -24,6 +25,19 @@ pub struct ResumableOptions {
     /// The most bytes kept in each direction; default 4 MiB. The sum of both sides' is what a path
     /// can hold: its rate times its round trip.
     pub buffer: usize,
+    /// Hears of every attempt to connect, of each connection that carries the session, and of its
+    /// loss; default: nobody.
+    pub observe: Option<Observer<ResumeEvent>>,
+}
+
+impl fmt::Debug for ResumableOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResumableOptions")
+            .field("endpoint", &self.endpoint)
+            .field("backoff", &self.backoff)
+            .field("buffer", &self.buffer)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for ResumableOptions {
@@ -32,6 +46,7 @@ impl Default for ResumableOptions {
             endpoint: EndpointOptions::default(),
             backoff: grpc_backoff::Config::GRPC,
             buffer: 4 << 20,
+            observe: None,
         }
     }
 }
@@ -94,10 +109,20 @@ impl Resumable {
     ///
     /// The backoff's config is refused.
     pub fn connect(server: SocketAddr, options: ResumableOptions) -> Result<Self, ConfigError> {
-        let session = Arc::new(Session::new(rand::random(), options.buffer));
+        let teller = Teller {
+            session: 0,
+            observe: options.observe,
+        };
+        let log = AttemptLog::new(options.endpoint.clock);
+        let session = Arc::new(Session::new(rand::random(), options.buffer, teller.clone()));
         let carried = session.clone();
-        let dial = move |_: Attempt| dial(server, options.endpoint.clone(), carried.clone());
+        let dial =
+            move |_: grpc_backoff::Attempt| dial(server, options.endpoint.clone(), carried.clone());
         let reconnector = Reconnector::new(options.backoff, dial)?;
+        let reconnector = reconnector.on_attempt(move |report| {
+            let (_, attempt) = log.record(report);
+            teller.tell(Resuming::Attempt(attempt));
+        });
         tokio::spawn(run(session.clone(), reconnector));
         Ok(Self::new(session))
     }
@@ -106,8 +131,8 @@ impl Resumable {
 /// Carries the session over one connection after the other.
 async fn run<F, Fut>(session: Arc<Session>, mut reconnector: Reconnector<(), F, Fut>)
 where
-    F: FnMut(Attempt) -> Fut,
-    Fut: Future<Output = Result<(Endpoint, Link), Failure<DialError>>>,
+    F: FnMut(grpc_backoff::Attempt) -> Fut,
+    Fut: Future<Output = Result<Dialed, Failure<DialError>>>,
 {
     loop {
         let abandoned = session.until(|state| state.is_abandoned().then_some(()));
@@ -115,7 +140,11 @@ where
             dialed = reconnector.connect() => dialed,
             () = abandoned => return, // the server hears it from nobody, and waits for a while
         };
-        let (endpoint, link) = match dialed {
+        let Dialed {
+            endpoint,
+            link,
+            carried,
+        } = match dialed {
             Ok(dialed) => dialed,
             Err(_) if session.lock().is_over() => return, // the server has forgotten it: it knew
             Err(grpc_backoff::Error::Refused(error)) => {
@@ -123,6 +152,7 @@ where
             }
             Err(error) => return session.fail(ResumeError::GaveUp(error.to_string())),
         };
+        session.teller.tell(carried);
         match link.carry(&session).await {
             End::Complete | End::Abandoned => return endpoint.idle().await,
             End::Protocol => {
@@ -131,10 +161,21 @@ where
             }
             End::Lost(reason) => match verdict(&reason, &session) {
                 Some(error) => return session.fail(error),
-                None => reconnector.lost(),
+                None => {
+                    session.teller.tell(Resuming::CutOff(reason));
+                    reconnector.lost();
+                }
             },
         }
     }
+}
+
+/// What an attempt gives.
+struct Dialed {
+    endpoint: Endpoint,
+    link: Link,
+    /// How the session goes on.
+    carried: Resuming,
 }
 
 /// One attempt: it succeeds once the server has answered, so that one that accepts and then refuses
@@ -143,7 +184,7 @@ async fn dial(
     server: SocketAddr,
     options: EndpointOptions,
     session: Arc<Session>,
-) -> Result<(Endpoint, Link), Failure<DialError>> {
+) -> Result<Dialed, Failure<DialError>> {
     let failed = |error: DialError| match error.verdict(&session) {
         Some(_) => Failure::Final(error),
         None => Failure::Retry(error),
@@ -173,14 +214,18 @@ async fn dial(
         let reason = connection.closed().await;
         return Err(failed(DialError::Refused(reason)));
     };
-    if session.resume(received).is_err() {
+    let Ok(carried) = session.resume(received) else {
         connection.abort(code::PROTOCOL, "not a position of this session");
         return Err(failed(DialError::Answer));
-    }
+    };
     let link = Link {
         connection,
         send,
         recv,
     };
-    Ok((endpoint, link))
+    Ok(Dialed {
+        endpoint,
+        link,
+        carried,
+    })
 }

@@ -6,7 +6,20 @@ use rudp_proto::CloseReason;
 
 use crate::{Attempt, Observer};
 
-/// Something that happened to a session.
+/// Something that happened to a session, for the observer in
+/// [`ResumableOptions`](super::ResumableOptions) or [`ListenerOptions`](super::ListenerOptions).
+///
+/// ```
+/// # use {rudp::{ResumableOptions, ResumeEvent, Resuming}, std::sync::Arc};
+/// let options = ResumableOptions {
+///     observe: Some(Arc::new(|event: ResumeEvent| match event.what {
+///         Resuming::Attempt(attempt) => println!("attempt {}: {}", attempt.number, attempt.outcome),
+///         Resuming::Carried { replayed, .. } => println!("connected; {replayed} bytes again"),
+///         Resuming::CutOff(reason) => println!("offline: {reason}"),
+///     })),
+///     ..ResumableOptions::default()
+/// };
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeEvent {
     /// Which one: its [`number`](super::Resumable::number).

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -16,11 +17,12 @@ use tokio::{
 };
 
 use super::{
-    Resumable, ResumeError,
+    Resumable, ResumeError, ResumeEvent, Resuming,
+    event::Teller,
     link::{End, Hello, Link, code},
     session::{Session, SessionId},
 };
-use crate::{Connection, Endpoint};
+use crate::{Connection, Endpoint, Observer};
 
 /// How long a client may take to say which session it wants: 10 s.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,7 +30,7 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 const MOST_WAITING: usize = 4;
 
 /// Settings of a [`ResumableListener`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ListenerOptions {
     /// The most bytes kept in each direction of a session; default 4 MiB.
     pub buffer: usize,
@@ -37,6 +39,18 @@ pub struct ListenerOptions {
     /// How many sessions there may be; default 1,024. A client with one more is refused, and tries
     /// again later.
     pub max_sessions: usize,
+    /// Hears of each connection that carries a session, and of its loss; default: nobody.
+    pub observe: Option<Observer<ResumeEvent>>,
+}
+
+impl fmt::Debug for ListenerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListenerOptions")
+            .field("buffer", &self.buffer)
+            .field("lifetime", &self.lifetime)
+            .field("max_sessions", &self.max_sessions)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for ListenerOptions {
@@ -45,6 +59,7 @@ impl Default for ListenerOptions {
             buffer: 4 << 20,
             lifetime: Duration::from_secs(600),
             max_sessions: 1024,
+            observe: None,
         }
     }
 }
@@ -69,8 +84,16 @@ struct Serving {
 #[derive(Debug)]
 struct Sessions {
     options: ListenerOptions,
-    known: Mutex<HashMap<SessionId, mpsc::Sender<Arrival>>>,
+    known: Mutex<Known>,
     accept: mpsc::UnboundedSender<Resumable>,
+}
+
+/// The ways to the sessions.
+#[derive(Debug, Default)]
+struct Known {
+    by_id: HashMap<SessionId, mpsc::Sender<Arrival>>,
+    /// How many there have been.
+    count: u64,
 }
 
 /// A client that wants to go on, and has everything up to `received`.
@@ -87,7 +110,7 @@ impl ResumableListener {
         let (accept, accepted) = mpsc::unbounded_channel();
         let sessions = Arc::new(Sessions {
             options,
-            known: Mutex::new(HashMap::new()),
+            known: Mutex::default(),
             accept,
         });
         let listener = Self {
@@ -129,14 +152,14 @@ impl ResumableListener {
     /// How many sessions it knows.
     #[must_use]
     pub fn sessions(&self) -> usize {
-        self.sessions.lock().len()
+        self.sessions.lock().by_id.len()
     }
 }
 
 impl Drop for ResumableListener {
     fn drop(&mut self) {
         *self.serving() = None;
-        self.sessions.lock().clear(); // their tasks see that nobody can come back
+        self.sessions.lock().by_id.clear(); // their tasks see that nobody can come back
     }
 }
 
@@ -179,24 +202,31 @@ async fn greet(connection: Connection, sessions: Arc<Sessions>) {
 }
 
 impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, mpsc::Sender<Arrival>>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The way to a session, which may be new.
     fn find(self: &Arc<Self>, hello: &Hello) -> Result<mpsc::Sender<Arrival>, (u64, &'static str)> {
         let mut known = self.lock();
-        let count = known.len();
-        match known.entry(hello.session) {
+        let Known { by_id, count } = &mut *known;
+        let open = by_id.len();
+        match by_id.entry(hello.session) {
             Entry::Occupied(way) => Ok(way.get().clone()),
             Entry::Vacant(_) if !hello.is_new => Err((code::UNKNOWN, "no such session")),
-            Entry::Vacant(_) if count >= self.options.max_sessions => {
+            Entry::Vacant(_) if open >= self.options.max_sessions => {
                 Err((code::FULL, "no room for one more session"))
             }
             Entry::Vacant(place) => {
                 let (way, arrivals) = mpsc::channel(MOST_WAITING);
                 place.insert(way.clone());
-                let session = Arc::new(Session::new(hello.session, self.options.buffer));
+                let teller = Teller {
+                    session: *count,
+                    observe: self.options.observe.clone(),
+                };
+                *count += 1;
+                let session = Session::new(hello.session, self.options.buffer, teller);
+                let session = Arc::new(session);
                 // An error: nobody accepts any more, and the handle is dropped.
                 _ = self.accept.send(Resumable::new(session.clone()));
                 let lifetime = self.options.lifetime;
@@ -218,7 +248,7 @@ async fn run(
         session.fail(error);
     }
     if let Some(sessions) = sessions.upgrade() {
-        sessions.lock().remove(&session.id);
+        sessions.lock().by_id.remove(&session.id);
     }
 }
 
@@ -250,13 +280,17 @@ async fn carry(
         };
         let Arrival { mut link, received } = arrival;
         let answer = session.lock().incoming.received();
-        if session.resume(received).is_err() {
+        let Ok(carried) = session.resume(received) else {
             link.connection
                 .abort(code::PROTOCOL, "not a position of this session");
             return Some(ResumeError::Protocol);
-        }
+        };
+        session.teller.tell(carried);
         if link.send.write_u64(answer).await.is_err() {
-            continue; // it is gone already
+            link.connection.abort(0, "no answer"); // if it is not over already
+            let reason = link.connection.closed().await;
+            session.teller.tell(Resuming::CutOff(reason));
+            continue;
         }
         let connection = link.connection.clone();
         let end = tokio::select! {
@@ -264,7 +298,10 @@ async fn carry(
             newer = arrivals.recv() => {
                 connection.abort(0, "replaced by a newer connection");
                 match newer {
-                    Some(_) => next = newer,
+                    Some(_) => {
+                        session.teller.tell(Resuming::CutOff(CloseReason::Local));
+                        next = newer;
+                    }
                     None => return Some(ResumeError::Shutdown),
                 }
                 continue;
@@ -279,7 +316,7 @@ async fn carry(
             End::Lost(CloseReason::Peer { code, .. }) if code == code::PROTOCOL => {
                 return Some(ResumeError::Protocol);
             }
-            End::Lost(_) => {} // the client will come back
+            End::Lost(reason) => session.teller.tell(Resuming::CutOff(reason)), // it will come back
         }
     }
 }

@@ -103,13 +103,16 @@ impl Outgoing {
         Ok(())
     }
 
-    /// A new connection goes on from `received`, up to which the peer has everything.
-    pub(super) fn resume(&mut self, received: u64) -> Result<(), Impossible> {
+    /// A new connection goes on from `received`, up to which the peer has everything. Says how
+    /// many bytes were handed to the one before in vain.
+    pub(super) fn resume(&mut self, received: u64) -> Result<u64, Impossible> {
         if received < self.read || received > self.sent {
             return Err(Impossible);
         }
+        let bytes = |position: u64| position.min(self.written); // the end is none
+        let replayed = bytes(self.sent) - bytes(received);
         self.sent = received;
-        Ok(())
+        Ok(replayed)
     }
 }
 
@@ -301,9 +304,9 @@ mod tests {
                         }
                     }
                     Act::Cut => {
-                        flight.clear();
                         end_sent = false;
-                        prop_assert_eq!(outgoing.resume(incoming.received()), Ok(()));
+                        prop_assert_eq!(outgoing.resume(incoming.received()), Ok(flight.len() as u64));
+                        flight.clear();
                         incoming.resume();
                     }
                 }
@@ -325,7 +328,7 @@ mod tests {
         assert_eq!(outgoing.handle_read(2), Ok(()), "late, and known");
         assert_eq!(outgoing.resume(2), Err(Impossible), "no longer kept");
         assert_eq!(outgoing.resume(5), Err(Impossible), "never sent");
-        assert_eq!(outgoing.resume(3), Ok(()));
+        assert_eq!(outgoing.resume(3), Ok(1), "\"d\" is sent again");
         assert_eq!(
             (outgoing.next(&mut chunk, 9), &chunk[..]),
             (Next::Bytes, &b"defghij"[..])

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::{
     ResumeError,
+    event::{Resuming, Teller},
     positions::{Impossible, Incoming, Next, Outgoing},
 };
 
@@ -18,6 +19,7 @@ pub(super) type SessionId = [u8; 16];
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: SessionId,
+    pub(super) teller: Teller,
     state: Mutex<State>,
     pub(super) to_send: Notify,    // the application wrote, or finished
     pub(super) to_receive: Notify, // there is room for what arrives
@@ -39,7 +41,7 @@ pub(super) struct State {
 }
 
 impl Session {
-    pub(super) fn new(id: SessionId, buffer: usize) -> Self {
+    pub(super) fn new(id: SessionId, buffer: usize, teller: Teller) -> Self {
         let state = State {
             outgoing: Outgoing::new(buffer),
             incoming: Incoming::new(buffer),
@@ -51,6 +53,7 @@ impl Session {
         };
         Self {
             id,
+            teller,
             state: Mutex::new(state),
             to_send: Notify::new(),
             to_receive: Notify::new(),
@@ -144,12 +147,15 @@ impl Session {
     // What the carrying task does.
 
     /// A new connection goes on where the peer is.
-    pub(super) fn resume(&self, received: u64) -> Result<(), Impossible> {
+    pub(super) fn resume(&self, received: u64) -> Result<Resuming, Impossible> {
         let mut state = self.lock();
-        state.outgoing.resume(received)?;
+        let replayed = state.outgoing.resume(received)?;
         state.incoming.resume();
         state.connections += 1;
-        Ok(())
+        Ok(Resuming::Carried {
+            connections: state.connections,
+            replayed,
+        })
     }
 
     pub(super) fn next(&self, chunk: &mut Vec<u8>, most: usize) -> Next {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use blake3::Hash;
-use grpc_backoff::Outcome;
 use rudp_proto::{CloseReason, Stats, Trace};
+
+use crate::Attempt;
 
 /// Something that happened at a sender.
 #[derive(Clone, Debug)]
@@ -55,23 +56,6 @@ pub enum Sending {
         /// Which.
         trace: Trace,
     },
-}
-
-/// An attempt to connect.
-#[derive(Clone, Debug)]
-pub struct Attempt {
-    /// Which one, counted from 0.
-    pub number: u64,
-    /// How long after the start of the attempt before it was to start; `None` for the first.
-    pub planned: Option<Duration>,
-    /// How long after the start of the attempt before it did start; `None` for the first.
-    pub actual: Option<Duration>,
-    /// When it started.
-    pub started_at: Duration,
-    /// The delay drawn for the next one, from start to start.
-    pub backoff: Duration,
-    /// What came of it.
-    pub outcome: Outcome,
 }
 
 /// How a file came to be at the receiver.

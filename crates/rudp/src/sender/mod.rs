@@ -1,6 +1,5 @@
 //! Sending a file: connect, offer, send, and begin again until it is there.
 
-mod attempts;
 mod dial;
 mod event;
 mod transfer;
@@ -18,15 +17,15 @@ use grpc_backoff::Reconnector;
 use tokio::time::timeout;
 
 use self::{
-    attempts::AttemptLog,
     dial::{as_refusal, dial},
     transfer::{End, Transfer},
 };
 use crate::{
-    Endpoint, EndpointOptions, Observer, blocking::blocking, protocol::Refusal, storage::Source,
+    Endpoint, EndpointOptions, Observer, attempt::AttemptLog, blocking::blocking,
+    protocol::Refusal, storage::Source,
 };
 pub use dial::DialError;
-pub use event::{Attempt, Delivered, Report, SendEvent, Sending, Totals};
+pub use event::{Delivered, Report, SendEvent, Sending, Totals};
 
 /// How long the last farewell may take, when the file is there already: 1 s.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -142,13 +141,17 @@ async fn deliver(
     };
     let start = clock.now();
     let (mut connections, mut totals) = (0, Totals::default());
-    let log = AttemptLog::new(clock, observe.clone());
+    let (log, told) = (AttemptLog::new(clock), observe.clone());
     let from = options.endpoint;
     let dial = |attempt: grpc_backoff::Attempt| {
         dial(server, attempt.id().get(), from.clone(), observe.clone())
     };
     let reconnector = Reconnector::new(options.backoff, dial).map_err(SendError::Backoff)?;
-    let mut reconnector = reconnector.on_attempt(move |report| log.record(report));
+    let mut reconnector = reconnector.on_attempt(move |report| {
+        let (at, attempt) = log.record(report);
+        let what = Sending::Attempt(attempt);
+        told(SendEvent { at, what });
+    });
     loop {
         let link = reconnector.connect().await.map_err(no_connection)?;
         let (attempt, connection) = (link.attempt, link.connection);
