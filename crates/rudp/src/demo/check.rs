@@ -24,9 +24,9 @@ pub struct Finding {
 /// How late a busy machine may be before it is worth a word. Nothing may ever be early.
 const LATE: Duration = Duration::from_millis(250);
 
-/// The delays allowed between the starts of two attempts, when so many had failed in a row before
-/// the second (S2, S7, S8): 1 s, 1.6 s, 2.56 s ... and 20 % either way. `None`: it may start at
-/// once (S4, S14).
+/// The delays that gRPC's document allows between the starts of two attempts, when so many had
+/// failed in a row before the second: 1 s, 1.6 s, 2.56 s ... and 20 % either way. `None`: it may
+/// start at once.
 pub(super) fn window(failed_before: u32) -> Option<RangeInclusive<Duration>> {
     let retries = failed_before.checked_sub(1)?;
     let schedule = Config::GRPC.schedule().ok()?;

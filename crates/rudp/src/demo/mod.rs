@@ -8,6 +8,7 @@
 
 mod check;
 mod figures;
+mod line;
 mod moments;
 mod outages;
 mod page;
@@ -22,12 +23,12 @@ use std::{fmt, io, net::SocketAddr, path::PathBuf, time::Duration};
 use tokio::{sync::mpsc, time::timeout};
 
 pub use check::{Finding, findings};
+pub use line::Line;
 pub use moments::{Ended, Expiry, Late, Resumed, RttSample};
 pub use page::html;
 pub use record::{Act, Record};
 pub use scenes::{Network, SCRIPT, Scene};
 pub use table::{Table, attempts, summary};
-pub use timeline::Line;
 
 use crate::{Clock, FolderError, Observer, Report, SendError, SendEvent, words};
 use record::News;

@@ -10,6 +10,7 @@ mod figures;
 mod history;
 mod lanes;
 pub(crate) mod page;
+mod places;
 mod read;
 mod scale;
 pub(crate) mod svg;
