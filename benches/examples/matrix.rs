@@ -6,10 +6,10 @@
 //! Each number is the median of five seeds or of as many as `--seeds` says. With `--congestion` NAME,
 //! ours is not the default controller but that one: NewReno, Cubic or Bbr.
 
-use std::{env, ops::RangeInclusive, time::Duration};
+use std::{env, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use conformance::matrix::{self, fairness, messages, outage};
+use conformance::matrix::{self, Bound, deadline, fairness, messages, outage};
 use rudp_proto::{Config, Congestion};
 
 /// What the command line asks for.
@@ -77,13 +77,14 @@ fn main() -> Result<()> {
     let wanted = Wanted::new(&arguments)?;
     transfers(&wanted);
     small_messages(&wanted);
+    deadlines(&wanted);
     outages(&wanted);
     shares(&wanted);
     Ok(())
 }
 
 fn transfers(wanted: &Wanted) {
-    let title = "16 MiB over 100 Mbit/s                              Mbit/s   gate  overhead %    lost \
+    let title = "16 MiB over 100 Mbit/s                              Mbit/s   gate  overhead %   gate    lost \
                  spurious  timeouts";
     wanted.table(
         title,
@@ -99,11 +100,12 @@ fn transfers(wanted: &Wanted) {
                 wanted.seeds,
             );
             format!(
-                "{:<48}{:>6}{:>7}{:>12}{:>8}{:>10}{:>10}",
+                "{:<48}{:>6}{:>7}{:>12}{:>7}{:>8}{:>10}{:>10}",
                 row.what,
                 thousandths(it.goodput),
-                gate(row.gate, thousandths),
+                gate(row.goodput, thousandths),
                 thousandths(100 * it.overhead),
+                gate(row.overhead, |share| thousandths(100 * share)),
                 it.lost,
                 it.spurious,
                 it.timeouts
@@ -114,7 +116,7 @@ fn transfers(wanted: &Wanted) {
 
 fn small_messages(wanted: &Wanted) {
     let title = "100 B every 20 ms, 40 ms                           p50 ms    p99   gate  p99.9   gate \
-                 wire B  timeouts";
+                 wire B   gate  timeouts";
     wanted.table(
         title,
         &messages::ROWS,
@@ -123,15 +125,57 @@ fn small_messages(wanted: &Wanted) {
             let config = wanted.config(row.config);
             let it = messages::measure(&messages::Row { config, ..*row }, wanted.seeds);
             format!(
-                "{:<47}{:>6}{:>7}{:>7}{:>7}{:>7}{:>7}{:>10}",
-                format!("{} % loss", row.loss),
+                "{:<47}{:>6}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>10}",
+                what(row),
                 ms(it.p50),
                 ms(it.p99),
-                ms(row.gate[0]),
+                gate(row.p99, plain),
                 ms(it.p999),
-                ms(row.gate[1]),
+                gate(row.p999, plain),
                 it.wire_bytes,
+                gate(row.wire_bytes, plain),
                 it.timeouts
+            )
+        },
+    );
+}
+
+fn what(row: &messages::Row) -> String {
+    let order = match row.order {
+        messages::Order::Kept => "one stream",
+        messages::Order::None => "messages",
+    };
+    let repeats = if row.config.bundles {
+        ""
+    } else {
+        ", not bundled"
+    };
+    format!("{} % loss, {order}{repeats}", row.loss)
+}
+
+fn deadlines(wanted: &Wanted) {
+    let title = "messages, one way, good for 100 ms               arrived %  oldest ms   gate  misreported  \
+                 bytes %";
+    wanted.table(
+        title,
+        &deadline::ROWS,
+        |row| row.name,
+        |row| {
+            let config = wanted.config(row.config);
+            let it = deadline::measure(&deadline::Row { config, ..*row }, wanted.seeds);
+            let repeats = if row.config.bundles {
+                ""
+            } else {
+                ", not bundled"
+            };
+            format!(
+                "{:<45}{:>9}{:>11}{:>7}{:>13}{:>9}",
+                format!("{} % loss, {:?}{repeats}", row.loss, row.lifetime),
+                thousandths(100 * it.arrived),
+                ms(it.oldest),
+                gate(row.oldest, plain),
+                it.misreported,
+                thousandths(100 * it.bytes)
             )
         },
     );
@@ -151,7 +195,7 @@ fn outages(wanted: &Wanted) {
                 "{:<47}{:>11}{:>7}{:>11}{:>7}",
                 format!("dark for {:?}", row.dark),
                 ms(it.silence),
-                gate(row.gate, ms),
+                gate(row.silence, plain),
                 ms(it.later_gap),
                 it.lost
             )
@@ -183,15 +227,13 @@ fn shares(wanted: &Wanted) {
                 },
                 wanted.seeds,
             );
-            let range =
-                |range: RangeInclusive<u64>| format!("{}-{}", range.start() / 10, range.end() / 10);
             format!(
                 "{:<45}{:>6}{:>8}{:>9}{:>9}{:>7}{:>9}",
                 row.what,
                 thousandths(it.goodput[0]),
                 thousandths(it.goodput[1]),
                 thousandths(100 * it.share),
-                gate(row.gate.clone(), range),
+                fair(row.fair),
                 format!("{}.{:03}", it.jain / 1_000, it.jain % 1_000),
                 it.dropped
             )
@@ -199,9 +241,23 @@ fn shares(wanted: &Wanted) {
     );
 }
 
+/// The gate of what two flows share: Jain's index, or the least and the most share.
+fn fair(fair: fairness::Fair) -> String {
+    match fair {
+        fairness::Fair::Jain(bound) => format!("J {}", gate(bound, |jain| format!(".{jain}"))),
+        fairness::Fair::Share(bounds) => bounds
+            .map(|bound| gate(bound, |share| (share / 10).to_string()))
+            .join(" to "),
+    }
+}
+
 /// A gate, where there is one.
-fn gate<T>(gate: Option<T>, shown: impl Fn(T) -> String) -> String {
-    gate.map_or_else(|| "-".into(), shown)
+fn gate(bound: Bound, shown: impl Fn(u64) -> String) -> String {
+    bound.gate().map_or_else(|| "-".into(), shown)
+}
+
+fn plain(number: u64) -> String {
+    number.to_string()
 }
 
 /// A number given in thousandths, with one decimal.

@@ -40,6 +40,10 @@ pub struct Bulk {
     pub spurious: u64,
     /// Expiries of the client's retransmission timer.
     pub timeouts: u64,
+    /// Datagrams in which the path flipped a bit, at either end.
+    pub damaged: u64,
+    /// Of these, the ones that no endpoint counted.
+    pub unnoticed: u64,
 }
 
 /// Sends 16 MiB over such links.
@@ -61,6 +65,7 @@ pub fn transfer(config: Config, link: &LinkConfig, seed: u64) -> Bulk {
     let counters = network.up.counters();
     let by_chance = counters.lost_random + counters.lost_burst;
     let survived = counters.entered - by_chance;
+    let damaged = network.damaged(ended_at + s(1));
     let useful_bytes = counters.entered_bytes * survived / counters.entered;
     Bulk {
         goodput: kbit_per_s(received, took),
@@ -68,6 +73,8 @@ pub fn transfer(config: Config, link: &LinkConfig, seed: u64) -> Bulk {
         lost: stats.packets_lost,
         spurious: stats.spurious_losses,
         timeouts: stats.timeouts,
+        damaged,
+        unnoticed: damaged.saturating_sub(network.flows[0].noticed()),
     }
 }
 

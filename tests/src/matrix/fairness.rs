@@ -1,14 +1,14 @@
 //! Two flows over one bottleneck: what share each gets, and what they lose in the queue.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::time::Duration;
 
 use netsim::{LinkConfig, Policer};
 use rudp_proto::{Config, Congestion};
 
 use super::{
-    RATE,
+    Bound, RATE,
     bulk::{Transfer, kbit_per_s},
-    link, median,
+    least, link, median, most,
     network::Network,
 };
 use crate::time::{ms, s};
@@ -44,11 +44,32 @@ pub struct Row {
     pub link: LinkConfig,
     /// What each of the flows is.
     pub flows: [Config; 2],
-    /// The first one's share now, in thousandths, not to be left again.
-    pub held: RangeInclusive<u64>,
-    /// The share that is asked for, where one is; of two alike, a third is a Jain's index of 0.9.
-    pub gate: Option<RangeInclusive<u64>>,
+    /// What is to be fair.
+    pub fair: Fair,
 }
+
+/// What a row is held to.
+#[derive(Copy, Clone, Debug)]
+pub enum Fair {
+    /// Jain's index of two alike, in thousandths.
+    Jain(Bound),
+    /// The first one's share, in thousandths: not too little, not too much.
+    Share([Bound; 2]),
+}
+
+impl Row {
+    /// Whether the numbers are as the row says.
+    #[must_use]
+    pub fn allows(&self, measured: &Shares) -> bool {
+        match self.fair {
+            Fair::Jain(bound) => bound.allows(measured.jain),
+            Fair::Share(bounds) => bounds.iter().all(|bound| bound.allows(measured.share)),
+        }
+    }
+}
+
+/// Of what two of ours lose in the queue, in hundredths of what two of CUBIC lose there.
+pub const DROPS: Bound = most(500).holds(500);
 
 /// Two of ours, two of CUBIC, and one of each: over a queue of one bandwidth-delay product, over a
 /// tenth of that, and over a policer.
@@ -59,60 +80,27 @@ pub fn rows() -> Vec<Row> {
         congestion: Congestion::Cubic,
         ..ours
     };
-    let row = |name, what, link: &LinkConfig, flows, held, gate| Row {
+    let row = |name, what, link: &LinkConfig, flows, fair| Row {
         name,
         what,
         link: link.clone(),
         flows,
-        held,
-        gate,
+        fair,
     };
     let (usual, shallow, policed) = (link(20), shallow(), policed());
-    let (alike, beside) = (Some(333..=667), Some(300..=650));
-    vec![
-        row("2", "two of ours", &usual, [ours; 2], 333..=667, alike),
-        row("2c", "two of CUBIC", &usual, [cubic; 2], 333..=667, None),
-        row(
-            "1",
-            "beside CUBIC",
-            &usual,
-            [ours, cubic],
-            333..=667,
-            beside,
-        ),
-        row(
-            "2s",
-            "two of ours, a queue of 25 kB",
-            &shallow,
-            [ours; 2],
-            333..=667,
-            None,
-        ),
-        row(
-            "1s",
-            "beside CUBIC, a queue of 25 kB",
-            &shallow,
-            [ours, cubic],
-            333..=900,
-            None,
-        ),
-        row(
-            "2p",
-            "two of ours, a policer",
-            &policed,
-            [ours; 2],
-            333..=800,
-            None,
-        ),
-        row(
-            "1p",
-            "beside CUBIC, a policer",
-            &policed,
-            [ours, cubic],
-            333..=950,
-            None,
-        ),
-    ]
+    let alike = Fair::Jain(least(900).holds(900));
+    let share = |most| Fair::Share([least(300).holds(300), most]);
+    #[rustfmt::skip] // a table
+    let rows = vec![
+        row("2", "two of ours", &usual, [ours; 2], alike),
+        row("2c", "two of CUBIC", &usual, [cubic; 2], alike),
+        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(650).holds(650))),
+        row("2s", "two of ours, a queue of 25 kB", &shallow, [ours; 2], alike),
+        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(850))),
+        row("2p", "two of ours, a policer", &policed, [ours; 2], alike),
+        row("1p", "beside CUBIC, a policer", &policed, [ours, cubic], share(most(920))),
+    ];
+    rows
 }
 
 /// A queue for a tenth of what is under way.

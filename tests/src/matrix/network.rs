@@ -22,6 +22,8 @@ pub(super) trait Application {
     fn act_as_server(&mut self, now: Duration, connection: &mut Connection);
     /// When the client wants to act next, whatever happens.
     fn wakes_at(&self) -> Option<Duration>;
+    /// What the client's endpoint tells, but for beginning and end; most need not know.
+    fn hear(&mut self, _event: Event) {}
 }
 
 /// One end of a flow.
@@ -46,12 +48,12 @@ impl Host {
         }
     }
 
-    fn handle_events(&mut self) {
+    fn handle_events(&mut self, mut hear: impl FnMut(Event)) {
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {
                 Event::Connected => self.handle = Some(handle),
                 Event::Closed(reason) => panic!("{}: {reason}", self.addr),
-                _ => {}
+                other => hear(other),
             }
         }
     }
@@ -70,11 +72,12 @@ pub(super) struct Flow<A> {
 
 impl<A: Application> Flow<A> {
     fn act(&mut self, now: Duration) {
-        self.client.handle_events();
+        self.client
+            .handle_events(|event| self.application.hear(event));
         if let Some(connection) = self.client.connection() {
             self.application.act_as_client(now, connection);
         }
-        self.server.handle_events();
+        self.server.handle_events(|_| {});
         if let Some(connection) = self.server.connection() {
             self.application.act_as_server(now, connection);
         }
@@ -95,6 +98,15 @@ impl<A: Application> Flow<A> {
         let connection = self.client.connection();
         *connection.expect("the connection lives").stats()
     }
+
+    /// Datagrams that both endpoints dropped because something was wrong with them.
+    pub(super) fn noticed(&self) -> u64 {
+        let hosts = [&self.client, &self.server];
+        let stats = hosts.map(|host| host.endpoint.stats());
+        let noticed =
+            stats.map(|it| it.corrupted + it.malformed + it.unknown_versions + it.unknown);
+        noticed.iter().sum()
+    }
 }
 
 /// The flows, and the links between them.
@@ -105,6 +117,8 @@ pub(super) struct Network<A> {
     down: Link,
     pub(super) flows: Vec<Flow<A>>,
     datagram: Vec<u8>,
+    /// Packets whose IP or UDP header arrived damaged.
+    bad_headers: u64,
 }
 
 impl<A: Application> Network<A> {
@@ -117,6 +131,7 @@ impl<A: Application> Network<A> {
             down: link(2 * seed + 1),
             flows: Vec::new(),
             datagram: Vec::new(),
+            bad_headers: 0,
         }
     }
 
@@ -161,6 +176,13 @@ impl<A: Application> Network<A> {
         both
     }
 
+    /// Datagrams that reached an endpoint with a bit flipped, of what has left and arrives until
+    /// that time.
+    pub(super) fn damaged(&mut self, until: Duration) -> u64 {
+        let _ = self.run_until(until, |_| false);
+        self.counters().corrupted - self.bad_headers
+    }
+
     /// Lets one datagram arrive or, if there is none, the timers run.
     fn step(&mut self) {
         let now = self.now;
@@ -178,7 +200,8 @@ impl<A: Application> Network<A> {
         let (headers, datagram) = packet.split_at(HEADERS);
         let index = usize::from(headers[0]);
         if headers.iter().any(|byte| *byte != headers[0]) {
-            return; // a wrong checksum of the IP header
+            self.bad_headers += 1; // their own checksums tell
+            return;
         }
         let Flow { client, server, .. } = &mut self.flows[index];
         let (to, from) = if up {

@@ -5,7 +5,13 @@ use std::time::Duration;
 use netsim::LinkConfig;
 use rudp_proto::Config;
 
-use super::{link, median, messages::Echo, network::Network};
+use super::{
+    Bound, link, median,
+    messages::{Echo, Exchange},
+    most,
+    network::Network,
+    whole_ms,
+};
 use crate::time::{ms, s};
 
 /// What followed an outage.
@@ -28,43 +34,38 @@ pub struct Row {
     pub dark: Duration,
     /// Settings of both ends.
     pub config: Config,
-    /// The silence now, not to be exceeded again.
-    pub ceiling: Duration,
-    /// The silence that is asked for, where one is.
-    pub gate: Option<Duration>,
+    /// Of the silence, in ms.
+    pub silence: Bound,
+    /// Of the longest gap after it, in ms.
+    pub later_gap: Bound,
 }
 
-/// 2, 3, 10 and 30 s.
+impl Row {
+    /// Whether the numbers are as the row says.
+    #[must_use]
+    pub fn allows(&self, measured: &Outage) -> bool {
+        self.silence.allows(whole_ms(measured.silence))
+            && self.later_gap.allows(whole_ms(measured.later_gap))
+    }
+}
+
+/// 2, 3, 10 and 30 s. A second hole lasts three round trips at most.
 pub const ROWS: [Row; 4] = [
-    Row {
-        name: "o2",
-        dark: s(2),
-        config: Config::DEFAULT,
-        ceiling: ms(200),
-        gate: None,
-    },
-    Row {
-        name: "o3",
-        dark: s(3),
-        config: Config::DEFAULT,
-        ceiling: ms(200),
-        gate: None,
-    },
-    Row {
-        name: "o10",
-        dark: s(10),
-        config: Config::DEFAULT,
-        ceiling: ms(200),
-        gate: Some(ms(1_200)),
-    },
-    Row {
-        name: "o30",
-        dark: s(30),
-        config: Config::DEFAULT,
-        ceiling: ms(500),
-        gate: None,
-    },
+    row("o2", s(2), most(200).holds(1_200)),
+    row("o3", s(3), most(200).holds(1_200)),
+    row("o10", s(10), most(200).holds(1_200)),
+    row("o30", s(30), most(500).holds(1_200)),
 ];
+
+const fn row(name: &'static str, dark: Duration, silence: Bound) -> Row {
+    Row {
+        name,
+        dark,
+        config: Config::DEFAULT,
+        silence,
+        later_gap: most(120).holds(120),
+    }
+}
 
 /// When the link goes dark for the first seed; for each further one, a little later.
 const BEGIN: Duration = s(6);

@@ -1,11 +1,13 @@
 //! Flow control, F1 to F6.
 
+use std::{cell::Cell, iter, rc::Rc};
+
 use conformance::datagrams::has;
 use conformance::pair::{CLIENTS, Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
-use rudp_proto::{Config, Event, MessageError, WriteError};
+use rudp_proto::{Config, Event, Handle, MessageError, StreamId, StreamKind, WriteError};
 
 use super::{established, stream, violation};
 
@@ -94,6 +96,110 @@ fn rule_rudp_f3_a_lost_window_update_is_repeated_with_todays_limit() {
         limits.len() > 1 && today,
         "not the limit of then: {limits:?}"
     );
+}
+
+/// (F3)
+#[test]
+fn rule_rudp_f3_a_transfer_goes_on_whichever_limit_is_lost() {
+    let narrow = Config {
+        receive_window: 6_000,
+        stream_window: 4_000,
+        max_streams: 2,
+        max_messages: 2,
+        ..Config::DEFAULT
+    };
+    let limits: [fn(&Frame<'_>) -> bool; 4] = [
+        |frame| matches!(frame, Frame::MaxData(_)),
+        |frame| matches!(frame, Frame::MaxStreamData { .. }),
+        |frame| matches!(frame, Frame::MaxStreams { kind, .. } if *kind == StreamKind::Bytes),
+        |frame| matches!(frame, Frame::MaxStreams { kind, .. } if *kind == StreamKind::Message),
+    ];
+    for (which, limit) in limits.into_iter().enumerate() {
+        // The first packet with it is lost, or the second, ... and then the first four in a row.
+        for lost in (0..5).map(|nth| nth..nth + 1).chain(iter::once(0..4)) {
+            let (mut pair, client, server) = Pair::connected(narrow, clean());
+            pair.server.reads = false;
+            let told = Rc::new(Cell::new(0));
+            let (seen, losing) = (Rc::clone(&told), lost.clone());
+            pair.lets_pass = Box::new(move |_, from_client, bytes| {
+                let tells = !from_client && has(bytes, limit);
+                let nth = seen.replace(seen.get() + u32::from(tells));
+                !(tells && losing.contains(&nth))
+            });
+            let mut transfer = Transfer::default();
+            let begin = pair.now;
+            while !transfer.is_done() {
+                transfer.act(&mut pair, client, server);
+                pair.run_for(ms(5));
+                let goes_on = pair.now < begin + s(60);
+                assert!(goes_on, "limit {which}, {lost:?} lost: {transfer:?}");
+            }
+            assert!(
+                told.get() > lost.end,
+                "limit {which} was told {told:?} times"
+            );
+        }
+    }
+}
+
+/// Ten streams and ten messages, more than the peer allows at once, each beyond its window or a
+/// good part of it.
+#[derive(Debug, Default)]
+struct Transfer {
+    opened: usize,
+    /// What is left to write to each open stream.
+    writing: Vec<(StreamId, usize)>,
+    reading: Vec<StreamId>,
+    messages_sent: usize,
+    bytes_read: usize,
+    messages_read: usize,
+}
+
+impl Transfer {
+    const COUNT: usize = 10;
+    const STREAM: usize = 9_000;
+
+    fn is_done(&self) -> bool {
+        self.bytes_read == Self::COUNT * Self::STREAM && self.messages_read == Self::COUNT
+    }
+
+    fn act(&mut self, pair: &mut Pair, client: Handle, server: Handle) {
+        let now = pair.now;
+        let conn = pair.client.conn(client);
+        while self.opened < Self::COUNT
+            && let Ok(id) = conn.open_stream()
+        {
+            self.opened += 1;
+            self.writing.push((id, Self::STREAM));
+        }
+        self.writing.retain_mut(|(id, left)| {
+            *left -= conn.write(*id, &vec![7; *left]).unwrap();
+            if *left == 0 {
+                conn.finish(*id).unwrap();
+            }
+            *left > 0
+        });
+        while self.messages_sent < Self::COUNT && conn.send_message(now, &[7; 500], None).is_ok() {
+            self.messages_sent += 1;
+        }
+        let conn = pair.server.conn(server);
+        self.reading.extend(iter::from_fn(|| conn.accept_stream()));
+        let mut buf = [0; 4_096];
+        self.reading.retain(|id| {
+            let mut ended = false;
+            while let Some(count) = conn.read(*id, &mut buf).unwrap().filter(|_| !ended) {
+                self.bytes_read += count;
+                ended = count == 0;
+            }
+            if ended {
+                conn.finish(*id).unwrap();
+            }
+            !ended
+        });
+        while conn.read_message().is_some() {
+            self.messages_read += 1;
+        }
+    }
 }
 
 /// (F7)
