@@ -1,4 +1,4 @@
-//! The whole demo on real sockets and in real time, with the smallest file: about 35 s, most of
+//! The whole demo on real sockets and in real time, with the smallest file: about 40 s, most of
 //! which is waiting that the rules prescribe.
 
 use std::{
@@ -18,8 +18,10 @@ use rudp::{
 use tokio::{sync::oneshot, time::timeout};
 
 /// Titles of figures, classes of marks, and how often each is there at least.
-const SERIES: [(&str, usize); 18] = [
-    ("<svg ", 6),
+const SERIES: [(&str, usize); 20] = [
+    ("<svg ", 7),
+    ("class=\"plain\"", 1),
+    ("class=\"repeats\"", 1),
     ("class=\"rtt\"", 4),
     ("class=\"srtt\"", 2),
     ("class=\"rto\"", 2),
@@ -81,13 +83,23 @@ async fn the_demo_tells_its_whole_story() {
         "a probe each quarter of a second"
     );
 
+    let encore = record.encore.as_ref().expect("small messages");
+    let (with, without) = (&encore.with, &encore.without);
+    for talk in [with, without] {
+        assert_eq!(talk.messages.len(), 250, "all of them arrive");
+        assert!(talk.tally.lost > 0, "one packet in ten");
+    }
+    assert!(with.tally.repaired > 0 && with.tally.repeated > 10_000);
+    assert_eq!((without.tally.repaired, without.tally.repeated), (0, 0));
+    assert!(with.bytes_sent > without.bytes_sent, "repeats cost bytes");
+
     let titles = lines
         .iter()
         .filter(|line| matches!(line, Line::Title { .. }));
     assert_eq!(
         titles.count(),
-        1 + SCRIPT.len(),
-        "a prologue and each scene"
+        1 + SCRIPT.len() + 1,
+        "a prologue, each scene and the encore"
     );
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     for words in [
@@ -98,6 +110,7 @@ async fn the_demo_tells_its_whole_story() {
         "refused",
         "resumes at byte",
         "verified",
+        "with repeats",
     ] {
         assert!(text.contains(words), "{words} is missing in:\n{text}");
     }

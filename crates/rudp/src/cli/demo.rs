@@ -9,7 +9,7 @@ use std::{
 use rto::qlog::VantagePoint;
 use rudp::{
     Observer, SendEvent,
-    demo::{self, DemoError, Finding, Line, Options, Record},
+    demo::{self, DemoError, Finding, Line, Options, Record, Talk},
 };
 use serde_json::{Value, json};
 
@@ -158,6 +158,20 @@ fn as_json(record: &Record, findings: &[Finding]) -> Value {
     let findings = findings.iter().map(
         |finding| json!({ "holds": finding.holds, "hard": finding.hard, "text": finding.text }),
     );
+    let talk = |talk: &Talk| {
+        json!({
+            "messages": talk.messages.len(),
+            "half_within_us": us(talk.delay(50)),
+            "99_percent_within_us": us(talk.delay(99)),
+            "bytes_sent": talk.bytes_sent,
+            "bytes_repeated": talk.tally.repeated,
+            "packets_lost": talk.tally.lost,
+            "packets_repaired": talk.tally.repaired,
+        })
+    };
+    let encore = record.encore.as_ref().map(
+        |encore| json!({ "with_repeats": talk(&encore.with), "without": talk(&encore.without) }),
+    );
     let report = record.report.as_ref();
     let hash = record.hashes.map(|(_, received)| received);
     json!({
@@ -170,6 +184,7 @@ fn as_json(record: &Record, findings: &[Finding]) -> Value {
         "connections": report.map(|report| report.connections),
         "attempts": attempts.collect::<Vec<_>>(),
         "totals": report.map(|report| totals(&report.totals)),
+        "encore": encore,
         "expiries": expiries.collect::<Vec<_>>(),
         "findings": findings.collect::<Vec<_>>(),
     })

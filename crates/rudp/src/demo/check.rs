@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use grpc_backoff::{Config, Outcome};
 
 use super::{
-    Act, Ended, Record, SCRIPT,
+    Act, Encore, Ended, Record, SCRIPT, Tally,
     scenes::{Opening, Weather},
 };
 use crate::words::{bytes, count, span, thousands};
@@ -43,6 +43,7 @@ pub fn findings(record: &Record) -> Vec<Finding> {
     findings.push(found(record));
     findings.extend(refusals(record));
     findings.push(resumption(record));
+    findings.push(repeats(record));
     findings
 }
 
@@ -104,9 +105,9 @@ fn late(record: &Record) -> Finding {
     let packets: u64 = record.late.iter().map(|late| late.packets).sum();
     let undone = record.late.iter().filter(|late| late.undone).count() as u64;
     soft(
-        undone > 0 && expiries == 0,
+        packets > 0 && expiries == 0,
         format!(
-            "packets that come late are seen as such, and what was done about them is undone: {} late, {}",
+            "packets that only come late cost no expiry, and what was done about them is undone: {} late, {}",
             thousands(packets),
             count(undone, "reduction undone", "reductions undone")
         ),
@@ -248,6 +249,33 @@ fn resumption(record: &Record) -> Finding {
             "the file did not go on from what was on disk".to_owned(),
         ),
     }
+}
+
+/// Of messages that were lost, most were brought by the packet after; the rest of them wait as long
+/// as all lost ones do without repeats.
+fn repeats(record: &Record) -> Finding {
+    let Some(Encore { with, without }) = &record.encore else {
+        return soft(false, "no small messages were sent".to_owned());
+    };
+    let Tally {
+        lost,
+        repaired,
+        repeated,
+    } = with.tally;
+    let sooner = with.delay(99) < without.delay(99);
+    soft(
+        repaired * 2 > lost && sooner,
+        format!(
+            "repeats save small messages: {repaired} of {lost} lost packets cost nothing, and 99 % of the \
+             messages took {} at most, not {}; for that {} were sent again, {} bytes on the wire for each \
+             message and not {}",
+            span(with.delay(99)),
+            span(without.delay(99)),
+            bytes(repeated),
+            with.bytes_per_message(),
+            without.bytes_per_message()
+        ),
+    )
 }
 
 fn list(words: &[String]) -> String {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use super::{Ended, Expiry, Record};
+use super::{Encore, Ended, Expiry, Record};
 use crate::{
     plot::{
         congestion::{
@@ -104,7 +104,7 @@ pub(super) fn congestion(record: &Record) -> String {
     };
     let rates = Figure {
         title: "The rates".to_owned(),
-        text: "How fast packets may leave, and how fast the path delivered them. The start paces 2.8 times what \
+        text: "How fast packets may leave, and how fast the path delivered them. The start paces 2.89 times what \
                was delivered, to find the bottleneck; a probe 1.25 times.",
         legend: RATE_LEGEND,
         svg: rates.finish("Pacing rate and delivery rate over time"),
@@ -163,6 +163,46 @@ pub(super) fn progress(record: &Record) -> String {
          last byte there.",
         legend: &[("--good", "", "bytes on the receiver's disk")],
         svg: plot.finish("Bytes on disk over time"),
+    }
+    .html()
+}
+
+/// How long each small message took.
+pub(super) fn small_messages(record: &Record) -> String {
+    let Some(Encore { with, without }) = &record.encore else {
+        return String::new();
+    };
+    let millis = |it: Duration| 1e3 * x(it);
+    let all = || without.messages.iter().chain(&with.messages);
+    let longest = all().map(|&(_, took)| millis(took)).fold(1.0, f64::max);
+    let end = all().map(|&(at, _)| x(at)).fold(0.0, f64::max);
+    let mut plot = Plot::linear((0.0, end), longest * 1.05, 300.0);
+    plot.axes(
+        "seconds since the first message",
+        "ms from end to end",
+        |ms| trimmed(ms, 0),
+    );
+    for (talk, class, name) in [(without, "plain", "without"), (with, "repeats", "with")] {
+        let messages = talk.messages.iter();
+        let places = messages.map(|&(at, took)| (x(at), millis(took)));
+        let title = format!(
+            "{} {name} repeats: half took {} at most, 99 % {}",
+            count(talk.messages.len() as u64, "message", "messages"),
+            span(talk.delay(50)),
+            span(talk.delay(99))
+        );
+        plot.dots(places, class, &title);
+    }
+    Figure {
+        title: "Small messages".to_owned(),
+        text: "After the file, two connections send 100 bytes each 20 ms, and one packet in ten is lost. Where \
+               packets repeat what the ones before them carried, a lost message comes with the next one, 20 ms \
+               later. Without, it waits until the loss shows, and so does all that is behind it in the stream.",
+        legend: &[
+            ("--good", "disc", "a message, with repeats"),
+            ("--rto", "disc", "without"),
+        ],
+        svg: plot.finish("Delay of each small message over time, with repeats and without"),
     }
     .html()
 }

@@ -7,6 +7,7 @@
 //! ```
 
 mod check;
+mod encore;
 mod figures;
 mod line;
 mod moments;
@@ -23,6 +24,7 @@ use std::{fmt, io, net::SocketAddr, path::PathBuf, time::Duration};
 use tokio::{sync::mpsc, time::timeout};
 
 pub use check::{Finding, findings};
+pub use encore::{Encore, Talk, Tally};
 pub use line::Line;
 pub use moments::{Ended, Expiry, Late, Resumed, RttSample};
 pub use page::html;
@@ -85,6 +87,8 @@ pub enum DemoError {
     Relay(io::Error),
     /// The sender gave up.
     Send(SendError),
+    /// A connection of the encore failed.
+    Encore(io::Error),
     /// Nothing happened to the file for so long, in this scene.
     Stalled(Duration, &'static str),
     /// It was told to stop.
@@ -106,6 +110,7 @@ impl fmt::Display for DemoError {
             Self::Server(address, error) => write!(f, "receiver at {address}: {error}"),
             Self::Relay(error) => write!(f, "relay: {error}"),
             Self::Send(error) => write!(f, "sender: {error}"),
+            Self::Encore(error) => write!(f, "encore: {error}"),
             Self::Stalled(lasting, scene) => write!(
                 f,
                 "stalled: no byte reached the disk for {} in the scene \"{scene}\"",
@@ -149,6 +154,7 @@ pub async fn perform(
         };
         director.prologue();
         let report = director.play(news).await?;
+        director.encore().await?;
         director.epilogue(report, &files).await
     };
     tokio::select! {
@@ -243,13 +249,24 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Compares the files and closes the stage.
-    async fn epilogue(mut self, report: Report, files: &Files) -> Result<Record, DemoError> {
+    /// Ends the last scene, and plays on when the file is there.
+    async fn encore(&mut self) -> Result<(), DemoError> {
         if let Some(line) = self.timeline.scene_ends(&self.record) {
             (self.tell)(line);
         }
-        self.record.report = Some(report);
         self.record.relay = self.stage.relay().counters();
+        (self.tell)(timeline::encore_begins());
+        let encore = self.stage.encore().await?;
+        for line in timeline::encore_ends(self.clock.now(), &encore) {
+            (self.tell)(line);
+        }
+        self.record.encore = Some(encore);
+        Ok(())
+    }
+
+    /// Compares the files and closes the stage.
+    async fn epilogue(mut self, report: Report, files: &Files) -> Result<Record, DemoError> {
+        self.record.report = Some(report);
         self.stage.close().await;
         self.record.hashes = Some(files.hashes().await?);
         Ok(self.record)

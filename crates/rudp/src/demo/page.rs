@@ -23,6 +23,7 @@ pub fn html(record: &Record) -> String {
         outages::dark(record),
         outages::knocking(record),
         figures::progress(record),
+        figures::small_messages(record),
         promises(record),
         numbers(record),
     ];

@@ -5,6 +5,7 @@ use std::{ops::Range, time::Duration};
 use blake3::Hash;
 
 use super::{
+    encore::Encore,
     moments::{Ended, Expiry, Late, Resumed, RttSample},
     scenes::{Ends, Network, Scene},
 };
@@ -59,8 +60,10 @@ pub struct Record {
     pub dark: Option<Range<Duration>>,
     /// When the server died and when it was back.
     pub down: Option<(Duration, Option<Duration>)>,
-    /// What the relay counted.
+    /// What the relay counted until the file was there.
     pub relay: RelayCounters,
+    /// What came of small messages after that.
+    pub encore: Option<Encore>,
     /// The sender's own report, once the file is delivered.
     pub report: Option<Report>,
     /// The hashes of the file sent and of the file received, both read back from disk.
@@ -123,6 +126,7 @@ impl Record {
             dark: None,
             down: None,
             relay: RelayCounters::default(),
+            encore: None,
             report: None,
             hashes: None,
             end: Duration::ZERO,

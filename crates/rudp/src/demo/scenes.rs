@@ -35,6 +35,8 @@ pub(super) enum Weather {
     /// Nothing is lost, and packets overtake each other.
     Disorder,
     Foul,
+    /// Much is lost, and nothing else.
+    Holes,
 }
 
 /// What a scene waits for.
@@ -146,21 +148,23 @@ impl Network {
 
     /// One direction of it.
     pub(super) fn link(&self, weather: Weather) -> LinkConfig {
-        let percent = |percent| match weather {
-            Weather::Fair | Weather::Disorder => Probability::NEVER,
-            Weather::Foul => Probability::from_percent(percent).unwrap_or(Probability::NEVER),
+        let (loss, reorder) = match weather {
+            Weather::Fair | Weather::Disorder => (0, 0),
+            Weather::Foul => (5, 2),
+            Weather::Holes => (10, 0),
         };
+        let percent = |share| Probability::from_percent(share).unwrap_or(Probability::NEVER);
         // Disorder makes no round trip shorter: a shorter one would mean a smaller pipe.
         let (detour, jitter) = match weather {
             Weather::Disorder => (15, 15),
-            Weather::Fair | Weather::Foul => (0, 2),
+            Weather::Fair | Weather::Foul | Weather::Holes => (0, 2),
         };
         LinkConfig {
             delay: self.delay + Duration::from_millis(detour),
             jitter: Duration::from_millis(jitter),
             keep_order: weather != Weather::Disorder,
-            loss: percent(5),
-            reorder: percent(2),
+            loss: percent(loss),
+            reorder: percent(reorder),
             rate: Some(self.rate),
             queue: self.queue,
             ..LinkConfig::PERFECT

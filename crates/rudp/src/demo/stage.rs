@@ -14,6 +14,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{
     DemoError, News,
+    encore::{self, Encore},
     scenes::{Network, Opening, Weather},
 };
 use crate::{
@@ -228,6 +229,16 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// Lets a server for small messages take the receiver's place, and two clients in.
+    pub(super) async fn encore(&mut self) -> Result<Encore, DemoError> {
+        if let Some(receiver) = self.receiver.take() {
+            receiver.shutdown().await;
+        }
+        self.weather(Weather::Fair)?;
+        let turn = || self.weather(Weather::Holes);
+        encore::perform(self.server, self.relay_at, self.clock, turn).await
     }
 
     fn weather(&self, weather: Weather) -> Result<(), DemoError> {

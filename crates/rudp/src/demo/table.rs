@@ -4,7 +4,11 @@ use std::fmt;
 
 use grpc_backoff::Outcome;
 
-use super::{Record, check::window};
+use super::{
+    Encore, Record,
+    check::window,
+    encore::{EVERY, LENGTH},
+};
 use crate::words::{bytes, count, rate, seconds, span, thousands};
 
 /// A table with a header and rows of as many cells.
@@ -103,6 +107,22 @@ pub fn summary(record: &Record) -> Table {
             thousands(there.lost_queue + back.lost_queue)
         ),
     );
+    if let Some(Encore { with, without }) = &record.encore {
+        for (name, talk) in [("with", with), ("without", without)] {
+            row(
+                &format!("small messages {name} repeats"),
+                format!(
+                    "{} of {} each {}; half took {} at most, 99 % {}; {} on the wire for each",
+                    talk.messages.len(),
+                    bytes(LENGTH as u64),
+                    span(EVERY),
+                    span(talk.delay(50)),
+                    span(talk.delay(99)),
+                    bytes(talk.bytes_per_message())
+                ),
+            );
+        }
+    }
     Table {
         header: vec!["what", "how much"],
         rows,

@@ -4,7 +4,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use grpc_backoff::Outcome;
 
-use super::{Act, Ended, Line, News, Record, SCRIPT};
+use super::{
+    Act, Ended, Line, News, Record, SCRIPT,
+    encore::{ABOUT, Encore, TITLE, Talk},
+};
 use crate::words::{bytes, count, rate, span};
 use crate::{HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step, Trace};
 
@@ -88,7 +91,8 @@ impl Timeline {
             }
             Step::TailProbe if act.tail_probes <= REPEATS => {
                 let mut text =
-                    "tail probe: the oldest packet is overdue, and goes again before the RTO"
+                    "tail probe: no ACK for a while, and the oldest packet is overdue: it goes again before \
+                     the RTO"
                         .to_owned();
                 if act.tail_probes == REPEATS {
                     text += "; more of these are only counted";
@@ -194,6 +198,38 @@ pub(super) fn prologue(record: &Record, relay: SocketAddr, server: SocketAddr) -
     );
     let title = "rudp demo: a file crosses a hostile network".to_owned();
     vec![Line::Title { title, about }]
+}
+
+/// The line before the encore.
+pub(super) fn encore_begins() -> Line {
+    Line::Title {
+        title: TITLE.to_owned(),
+        about: ABOUT.to_owned(),
+    }
+}
+
+/// The lines after it, a line for each connection.
+pub(super) fn encore_ends(at: Duration, encore: &Encore) -> [Line; 2] {
+    let took = |talk: &Talk| {
+        format!(
+            "half of the messages took {} at most, 99 % {}; {} bytes on the wire for each",
+            span(talk.delay(50)),
+            span(talk.delay(99)),
+            talk.bytes_per_message()
+        )
+    };
+    let repaired = format!(
+        "{} of {} lost packets cost nothing",
+        encore.with.tally.repaired, encore.with.tally.lost
+    );
+    [
+        event(
+            at,
+            "script",
+            format!("with repeats, {}; {repaired}", took(&encore.with)),
+        ),
+        event(at, "script", format!("without, {}", took(&encore.without))),
+    ]
 }
 
 /// Goes on with a count, if there is anything to count.
