@@ -76,7 +76,7 @@ impl Acks {
         self.received.insert(number..number.saturating_add(1));
         self.settled = self.settled.min(number);
         let newest = self.newest.map_or(number, |(newest, _)| newest);
-        self.received.remove(0..newest.saturating_sub(MEMORY));
+        self.received.remove_below(newest.saturating_sub(MEMORY));
         if self.received.len() > MAX_RANGES {
             self.received.pop_first();
         }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bytes::{Buf, BufMut};
+use bytes::BufMut;
 
 use super::DecodeError;
 
@@ -35,23 +35,22 @@ pub(super) const fn varint_len(value: u64) -> usize {
 }
 
 pub(super) fn take_varint(body: &mut &[u8]) -> Result<u64, DecodeError> {
-    let first = *body.first().ok_or(DecodeError::Truncated)?;
-    let len = 1_usize << (first >> 6);
-    let value = body.try_get_uint(len).map_err(|_| DecodeError::Truncated)?;
-    Ok(match len {
-        1 => value & 0x3f,
-        2 => value & 0x3fff,
-        4 => value & 0x3fff_ffff,
-        _ => value & MAX_VARINT,
+    let first = body.first().ok_or(DecodeError::Truncated)?;
+    Ok(match first >> 6 {
+        0 => take_u8(body)?.into(),
+        1 => u64::from(u16::from_be_bytes(take_array(body)?)) & 0x3fff,
+        2 => u64::from(u32::from_be_bytes(take_array(body)?)) & 0x3fff_ffff,
+        _ => take_u64(body)? & MAX_VARINT,
     })
 }
 
 pub(super) fn take_u8(body: &mut &[u8]) -> Result<u8, DecodeError> {
-    body.try_get_u8().map_err(|_| DecodeError::Truncated)
+    let [byte] = take_array(body)?;
+    Ok(byte)
 }
 
 pub(super) fn take_u64(body: &mut &[u8]) -> Result<u64, DecodeError> {
-    body.try_get_u64().map_err(|_| DecodeError::Truncated)
+    Ok(u64::from_be_bytes(take_array(body)?))
 }
 
 pub(super) fn take_array<const N: usize>(body: &mut &[u8]) -> Result<[u8; N], DecodeError> {
