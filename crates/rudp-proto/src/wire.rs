@@ -8,23 +8,25 @@ mod field;
 mod frame;
 mod header;
 mod number;
+mod params;
 mod seal;
 mod version;
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::time::Duration;
 
 use bytes::BufMut;
 
 pub use ack::{Ack, AckRanges, MAX_ACK_RANGES};
 pub use field::MAX_VARINT;
-use field::{put_varint, take_array, take_u8, take_u64, take_varint};
+use field::take_u8;
 pub use frame::{Frame, Frames, MAX_REASON};
 pub(crate) use frame::{put_ack, put_stream_header, stream_header_len};
 pub use header::Header;
 pub use number::MAX_PACKET_NUMBER;
 pub(crate) use number::ShortNumber;
+pub use params::{Cookie, MIN_IDLE_TIMEOUT, Params, ResetToken};
+use params::{put_cookie, put_params, take_cookie, take_params};
 pub(crate) use seal::TAG_LEN;
 pub use version::{VERSION, Versions};
 
@@ -38,9 +40,6 @@ pub const HELLO_LEN: usize = 128;
 /// The length of a stateless reset, in bytes; only a longer datagram provokes
 /// one (K5).
 pub const RESET_LEN: usize = HEADER_LEN + TOKEN_LEN + TAG_LEN;
-/// The smallest idle timeout: half of it is the least time between two PINGs, at
-/// the other side too (K2).
-pub const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const HEADER_LEN: usize = 10;
 const TOKEN_LEN: usize = 16;
@@ -57,42 +56,6 @@ const UNREACHABLE: u8 = 5;
 const VERSIONS: u8 = 6;
 /// What a list of versions says instead of a version (N1).
 const NO_VERSION: u8 = 0;
-
-/// What a stateless reset proves itself with (K5).
-pub type ResetToken = [u8; TOKEN_LEN];
-
-/// What each side tells the other about itself: a client in its Hello, a server
-/// in its SETTINGS (H6).
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Bytes of all streams together that the sender of these parameters takes before any
-    /// MAX_DATA; at most [`MAX_VARINT`] (F1).
-    pub receive_window: u64,
-    /// The same of each stream that is no message, before any MAX_STREAM_DATA (F1).
-    pub stream_window: u64,
-    /// How many streams the peer may have open at once; at least 1 (S3).
-    pub streams: u64,
-    /// How many messages may be under way or unread at once; at least 1 (S3).
-    pub messages: u64,
-    /// Its idle timeout, whole milliseconds on the wire; at least
-    /// [`MIN_IDLE_TIMEOUT`] (K2).
-    pub idle_timeout: Duration,
-    /// The token that a stateless reset for its connection id carries (K5).
-    pub reset_token: ResetToken,
-    /// The longest datagram it takes, in bytes; at least [`BASE_DATAGRAM`] (U3).
-    pub max_datagram: u64,
-    /// The versions it speaks (N4).
-    pub versions: Versions,
-}
-
-/// A server's proof to itself that a client receives at its address (H5).
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Cookie {
-    /// When it was issued, in milliseconds of the server's clock.
-    pub issued_ms: u64,
-    /// Keyed BLAKE3 over address, client id and `issued_ms`.
-    pub mac: [u8; 16],
-}
 
 /// A datagram with the frames of a Data packet in a list.
 pub type Packet<'a> = Datagram<Vec<Frame<'a>>>;
@@ -318,150 +281,5 @@ fn decode_hello<F>(
     })
 }
 
-fn put_params(out: &mut Vec<u8>, params: &Params) {
-    put_varint(out, params.receive_window);
-    put_varint(out, params.stream_window);
-    put_varint(out, params.streams);
-    put_varint(out, params.messages);
-    put_varint(
-        out,
-        u64::try_from(params.idle_timeout.as_millis()).unwrap_or(MAX_VARINT),
-    );
-    out.put_slice(&params.reset_token);
-    put_varint(out, params.max_datagram);
-    params.versions.encode(out);
-}
-
-fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
-    let params = Params {
-        receive_window: take_varint(body)?,
-        stream_window: take_varint(body)?,
-        streams: take_varint(body)?,
-        messages: take_varint(body)?,
-        idle_timeout: Duration::from_millis(take_varint(body)?),
-        reset_token: take_array(body)?,
-        max_datagram: take_varint(body)?,
-        versions: Versions::decode(body)?,
-    };
-    if params.max_datagram < BASE_DATAGRAM as u64 {
-        return Err(DecodeError::Field("a largest datagram below 1,200 bytes")); // (U3)
-    }
-    if params.idle_timeout < MIN_IDLE_TIMEOUT {
-        return Err(DecodeError::Field("an idle timeout below one second")); // (K2)
-    }
-    if params.streams == 0 || params.messages == 0 {
-        return Err(DecodeError::Field("no stream or no message at all")); // (S3)
-    }
-    Ok(params)
-}
-
-fn put_cookie(out: &mut Vec<u8>, cookie: &Cookie) {
-    out.put_u64(cookie.issued_ms);
-    out.put_slice(&cookie.mac);
-}
-
-fn take_cookie(body: &mut &[u8]) -> Result<Cookie, DecodeError> {
-    Ok(Cookie {
-        issued_ms: take_u64(body)?,
-        mac: take_array(body)?,
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Side, StreamId, StreamKind};
-    use alloc::vec;
-
-    fn encoded(packet: &Packet<'_>) -> Vec<u8> {
-        let mut datagram = Vec::new();
-        packet.encode(&mut datagram);
-        datagram
-    }
-
-    #[test]
-    fn every_answer_to_a_stranger_is_shorter_than_a_hello() {
-        let cookie = Cookie {
-            issued_ms: u64::MAX,
-            mac: [0xff; 16],
-        };
-        let params = Params {
-            receive_window: MAX_VARINT,
-            stream_window: MAX_VARINT,
-            streams: MAX_VARINT,
-            messages: MAX_VARINT,
-            idle_timeout: Duration::from_millis(MAX_VARINT),
-            reset_token: [0xff; 16],
-            max_datagram: MAX_VARINT,
-            versions: Versions::new(&[VERSION; 8]).unwrap(),
-        };
-        let hello = Packet::Hello {
-            client_id: u64::MAX,
-            params,
-            cookie: Some(cookie),
-        };
-        assert_eq!(encoded(&hello).len(), HELLO_LEN);
-        assert_eq!(Packet::decode(&encoded(&hello), 0), Ok(hello));
-        assert_eq!(
-            encoded(&Packet::Challenge {
-                client_id: 1,
-                cookie
-            })
-            .len(),
-            38
-        );
-        assert_eq!(encoded(&Packet::Refuse { client_id: 1 }).len(), 14);
-        let (client_id, versions) = (1, params.versions);
-        let list = Packet::Versions {
-            client_id,
-            versions,
-        };
-        assert_eq!(encoded(&list).len(), 23);
-        assert_eq!(Packet::decode(&encoded(&list), 0), Ok(list));
-        let reset = Packet::Reset {
-            id: 1,
-            token: [0; 16],
-        };
-        assert_eq!(encoded(&reset).len(), RESET_LEN);
-    }
-
-    #[test]
-    fn a_flipped_bit_anywhere_is_noticed() {
-        let frames = vec![Frame::Stream {
-            id: StreamId::new(Side::Client, StreamKind::Bytes, 3),
-            offset: 7,
-            data: b"hello",
-            fin: true,
-        }];
-        let datagram = encoded(&Packet::Data {
-            to: 1,
-            number: 300,
-            frames,
-        });
-        for bit in 0..datagram.len() * 8 {
-            let mut flipped = datagram.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Packet::decode(&flipped, 0), Err(DecodeError::Checksum));
-        }
-    }
-
-    #[test]
-    fn a_notice_repeats_the_id_and_is_never_made_for_a_notice() {
-        let data = encoded(&Packet::Data {
-            to: 77,
-            number: 0,
-            frames: vec![Frame::Ping],
-        });
-        let notice = unreachable_notice(&data).unwrap();
-        assert_eq!(
-            Packet::decode(&notice, 0),
-            Ok(Packet::Unreachable {
-                id: 77,
-                hello: false
-            })
-        );
-        assert!(notice.len() < data.len());
-        assert_eq!(unreachable_notice(&notice), None);
-        assert_eq!(unreachable_notice(b"something else"), None);
-    }
-}
+mod tests;
