@@ -31,11 +31,13 @@ promise() { # CONDITION WORDS
 sample=${cost[rto.sample]} cycle=${cost[rto.cycle]}
 quinn=${cost[peer.quinn.sample]} s2n=${cost[peer.s2n.sample]}
 delay=${cost[policy.delay.full]} step=${cost[grpc.step]}
+datagram=${cost[rudp.datagram]}
 thousand=${cost[rto.rearm.1e3]} million=${cost[rto.rearm.1e6]}
 promise "sample <= 60" "a sample and the RTO take at most 60 instructions"
 promise "cycle < 120" "a send, an ACK and the deadline take fewer than 120 instructions"
 promise "quinn >= 2 * sample && s2n >= 2 * sample" "the peers take twice as many for a sample"
 promise "delay <= 60" "a jittered delay takes at most 60 instructions"
 promise "step <= 350" "an attempt, its failure and its wait take at most 350 instructions"
+promise "datagram <= 12000" "a datagram of a bulk transfer takes at most 12,000 instructions of both sides"
 promise "100 * million <= 103 * thousand" "an ACK takes no more among a million timers"
 exit $broken

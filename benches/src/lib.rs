@@ -5,6 +5,7 @@ mod operations;
 pub mod peers;
 mod rearm;
 mod retry_peers;
+mod transfer;
 
 use backoff_policy::Series;
 use s2n_quic_core::recovery::RttEstimator;
@@ -14,6 +15,7 @@ use operations::{
     grpc_step, policy_decorrelated, policy_full, rto_cycle, rto_sample, wire_decode, wire_encode,
 };
 use peers::{DurationEstimator, quinn_sample, s2n_sample};
+use transfer::rudp_datagram;
 
 /// Runs an operation as often as it is told, to the next multiple of 64.
 pub type Run = Box<dyn FnMut(u64)>;
@@ -82,6 +84,7 @@ pub const OPERATIONS: &[Operation] = &[
     stateful("grpc.step", CONNECTION, grpc_step, idle_draw),
     stateless("wire.encode", wire_encode),
     stateless("wire.decode", wire_decode),
+    stateless("rudp.datagram", rudp_datagram),
 ];
 
 const fn stateful(
