@@ -91,6 +91,7 @@ fn goodput(criterion: &mut Criterion) {
             client_bytes: BYTES,
             server_bytes: 0,
             streams: 1,
+            extras: 0,
             slow_reader: None,
             close_early: [false, false],
         };

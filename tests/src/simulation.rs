@@ -3,12 +3,16 @@
 //! Both sides send known streams over links that do whatever a [`Plan`] says, and whatever they
 //! do:
 //!
-//! - every byte arrives once, in order, intact;
+//! - every byte arrives once, in order, intact; every message once and whole, unless its deadline
+//!   passed;
+//! - what a sender hears of a message or a stream that somebody gave up is what the receiver saw;
 //! - a range sent again on a timeout was last sent at least one RTO ago (5-1);
 //! - no wait has zero length: a deadline that was served moves on ([`Pair::settle`] sees to it);
 //! - buffers stay within their limits.
 
-mod side;
+mod app;
+mod extras;
+mod watch;
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -16,10 +20,11 @@ use std::{
 };
 
 use netsim::{Link, LinkConfig};
-use rudp_proto::{CloseReason, Config, Endpoint, Lost, Secrets, Stats};
+use rudp_proto::{CloseReason, Config, Endpoint, Lost, Secrets, Side, Stats};
 
 use crate::{pair::Pair, time::s};
-use side::Side;
+use app::App;
+use extras::Told;
 
 /// What to simulate; the same plan gives the same run to the byte.
 #[derive(Clone, Debug)]
@@ -38,11 +43,27 @@ pub struct Plan {
     pub server_bytes: usize,
     /// Over how many streams each side sends them, in turn; at least one.
     pub streams: usize,
+    /// How many messages and short streams each side that sends has beside them, at random times;
+    /// of a half of the messages a deadline passes, perhaps, and half of the streams are given up,
+    /// by the one or the other side.
+    pub extras: usize,
     /// How long a side waits between two reads, and how much it reads then; `None` reads at once.
     pub slow_reader: Option<(Duration, usize)>,
     /// Whether the client, the server closes as soon as it has written and read everything, which
     /// must lose nothing. Without either, the client closes once everything has settled.
     pub close_early: [bool; 2],
+}
+
+impl Plan {
+    /// Whether a side sends anything: who closes early, alone, gets nothing from its peer.
+    #[must_use]
+    pub const fn sends(&self, side: Side) -> bool {
+        let [client_closes, server_closes] = self.close_early;
+        match side {
+            Side::Client => client_closes || !server_closes,
+            Side::Server => server_closes || !client_closes,
+        }
+    }
 }
 
 /// What came of it.
@@ -58,6 +79,9 @@ pub struct Outcome {
     pub server: Stats,
     /// Data ranges sent again on a timeout and checked against (5-1).
     pub timer_retransmissions: u64,
+    /// Of messages and short streams, how many were acknowledged, expired, were reset by their
+    /// sender, and stopped by their reader.
+    pub fates: [u64; 4],
     /// A hash over every datagram and its time.
     pub transcript: u64,
 }
@@ -69,7 +93,7 @@ struct Simulation<'a> {
     plan: &'a Plan,
     pair: Pair,
     /// The client, the server.
-    sides: [Side; 2],
+    sides: [App; 2],
     transcript: DefaultHasher,
 }
 
@@ -112,7 +136,7 @@ impl<'a> Simulation<'a> {
         Self {
             plan,
             pair,
-            sides: [Side::new(plan, true), Side::new(plan, false)],
+            sides: [Side::Client, Side::Server].map(|side| App::new(plan, side)),
             transcript: DefaultHasher::new(),
         }
     }
@@ -120,7 +144,7 @@ impl<'a> Simulation<'a> {
     fn run(mut self) -> Outcome {
         self.sides[0].handle = Some(self.pair.connect());
         self.drive("both streams through", |it| {
-            it.sides.iter().all(Side::is_through)
+            it.sides.iter().all(App::is_through)
         });
         let transferred_at = self.pair.now;
         if self.plan.close_early == [false, false] {
@@ -147,8 +171,15 @@ impl<'a> Simulation<'a> {
             timer_retransmissions: self
                 .sides
                 .iter()
-                .map(|side| side.timer_retransmissions)
+                .map(|side| side.watch.timer_retransmissions)
                 .sum(),
+            fates: [
+                Told::Acknowledged,
+                Told::Expired,
+                Told::Reset,
+                Told::Stopped,
+            ]
+            .map(|told| self.sides.iter().map(|side| side.extras.count(told)).sum()),
             transcript: self.transcript.finish(),
         }
     }
@@ -195,6 +226,9 @@ impl<'a> Simulation<'a> {
             assert!(expected, "{side}: {end}");
             side.check_totals();
         }
+        let [client, server] = &self.sides;
+        client.extras.check(&server.extras);
+        server.extras.check(&client.extras);
     }
 
     /// Lets time pass until, at the end of an instant, `done`.
@@ -224,14 +258,15 @@ impl<'a> Simulation<'a> {
     /// there is more to do.
     fn settle(&mut self) -> bool {
         let mut moved = false;
+        let may_close = self.sides.iter().all(|side| side.extras.is_done());
         for side in &mut self.sides {
             side.handle_events(&mut self.pair);
-            moved |= side.act(&mut self.pair, self.plan.slow_reader);
+            moved |= side.act(&mut self.pair, self.plan.slow_reader, may_close);
         }
         self.pair.settle();
         self.pair.log.hash(&mut self.transcript);
         for side in &mut self.sides {
-            side.handle_sent(&self.pair.log);
+            side.watch.handle_sent(&self.pair.log);
             side.check_limits(&self.pair, &self.plan.config);
             let host = side.host(&self.pair);
             moved |= !(host.events.is_empty() && host.traces.is_empty());

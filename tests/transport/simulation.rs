@@ -1,4 +1,5 @@
-//! Whole connections in virtual time over a table of hostile links, 1,000 seeds.
+//! Whole connections in virtual time over a table of hostile links, 1,000 seeds: streams, and beside
+//! them messages, deadlines, resets and stops at random times.
 //!
 //! `SEED=417 cargo test -p conformance --test transport simulation` replays one of them.
 
@@ -7,7 +8,7 @@ use std::{ops::Range, thread, time::Duration};
 use conformance::simulation::{Outcome, Plan, run};
 use conformance::time::ms;
 use netsim::{LinkConfig, Probability};
-use rudp_proto::Config;
+use rudp_proto::{Config, Side};
 
 const SEEDS: u64 = 1_000;
 
@@ -15,6 +16,7 @@ const LOSS_PERCENT: [u32; 5] = [0, 1, 5, 10, 20];
 const DELAY_MS: [u64; 5] = [0, 1, 20, 100, 500];
 const BLACKOUT_S: [u64; 5] = [0, 1, 3, 10, 30];
 const SIZES: [usize; 6] = [0, 1, 1_200, 20_000, 100_000, 400_000];
+const EXTRAS: [usize; 4] = [0, 3, 10, 30];
 
 #[derive(Clone, Copy, Debug)]
 enum Order {
@@ -74,24 +76,26 @@ fn plan(seed: u64) -> Plan {
         6 => [true, true],
         _ => [false, false],
     };
-    // Who closes alone gets nothing from its peer.
-    let sends = |side: usize| !close_early[1 - side] || close_early[side];
     let slow_reader = match seed % 10 {
         1 | 6 => Some((ms(20), 2_500)),
         3 => Some((ms(12_000), 50_000)), // longer than the keepalive
         _ => None,
     };
-    Plan {
+    let mut plan = Plan {
         seed,
         up: link.clone(),
         down: link,
         config,
-        client_bytes: SIZES[pick(7, 6)] * usize::from(sends(0)),
-        server_bytes: SIZES[pick(11, 4)] * usize::from(sends(1)),
+        client_bytes: SIZES[pick(7, 6)],
+        server_bytes: SIZES[pick(11, 4)],
         streams: 1 + pick(13, 4),
+        extras: EXTRAS[pick(3, 4)],
         slow_reader,
         close_early,
-    }
+    };
+    plan.client_bytes *= usize::from(plan.sends(Side::Client));
+    plan.server_bytes *= usize::from(plan.sends(Side::Server));
+    plan
 }
 
 /// Somewhere in the first seconds: in the handshake, in the data or at the end.
@@ -126,13 +130,17 @@ fn everything_arrives_whatever_the_links_do() {
     let timeouts = sum(|outcome| outcome.client.timeouts + outcome.server.timeouts);
     let fast = sum(|outcome| outcome.client.fast_retransmits + outcome.server.fast_retransmits);
     let checked = sum(|outcome| outcome.timer_retransmissions);
+    let fates =
+        [0, 1, 2, 3].map(|fate: usize| outcomes.iter().map(|it| it.fates[fate]).sum::<u64>());
     println!(
-        "{} runs: {timeouts} timeouts, {checked} checked, {fast} fast retransmits",
+        "{} runs: {timeouts} timeouts, {checked} checked, {fast} fast retransmits; extras \
+         acknowledged, expired, reset, stopped: {fates:?}",
         outcomes.len()
     );
     if whole {
         // The table must bite: rules that never come into play prove nothing.
         assert!(timeouts > 1_000 && checked > 1_000 && fast > 1_000);
+        assert!(fates.iter().all(|fate| *fate > 500), "{fates:?}");
     }
 }
 
@@ -160,6 +168,7 @@ fn a_clean_link_needs_no_retransmission_and_runs_at_its_rate() {
         client_bytes: 4 << 20,
         server_bytes: 0,
         streams: 1,
+        extras: 0,
         slow_reader: None,
         close_early: [false, false],
     });

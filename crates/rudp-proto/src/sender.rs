@@ -112,6 +112,10 @@ impl SendStream {
         stopped.map(|reset| reset.code)
     }
 
+    pub(crate) fn is_reset(&self) -> bool {
+        self.reset.is_some()
+    }
+
     /// Whether nothing was written, and it was not ended.
     pub(crate) fn is_untouched(&self) -> bool {
         self.end() == 0 && !self.is_finished()

@@ -287,6 +287,27 @@ fn rule_rudp_s7_a_reader_that_wants_no_more_ends_the_sending() {
     assert_eq!(pair.client.conn(client).open_streams(), 0);
 }
 
+/// (S7)
+#[test]
+fn rule_rudp_s7_an_application_hears_once_of_a_stop_and_of_none_that_comes_late() {
+    let (mut pair, client, _) = established();
+    let conn = pair.client.conn(client);
+    let (stopped, given_up) = (conn.open_stream().unwrap(), conn.open_stream().unwrap());
+    for id in [stopped, given_up] {
+        conn.write(id, b"hello").unwrap();
+    }
+    conn.reset(given_up, 1);
+    let stop = |id| Frame::StopSending { id, code: 9 };
+    for number in 50..53 {
+        pair.inject(false, number, vec![stop(stopped), stop(given_up)]);
+    }
+    assert_eq!(told(&pair, &Event::Stopped(stopped)), 1);
+    assert_eq!(told(&pair, &Event::Stopped(given_up)), 0);
+    let conn = pair.client.conn(client);
+    assert_eq!(conn.write(stopped, b"x"), Err(WriteError::Stopped(9)));
+    assert_eq!(conn.write(given_up, b"x"), Err(WriteError::Finished));
+}
+
 /// (S8)
 #[test]
 fn rule_rudp_s8_who_asks_hears_once_that_all_is_acknowledged() {

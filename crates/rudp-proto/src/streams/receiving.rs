@@ -169,7 +169,8 @@ impl Streams {
         code: u64,
     ) -> Result<(), Unacceptable> {
         self.admit_from_receiver(now, id)?;
-        if self.sends.contains_key(&id) {
+        // The frame may come again, and for what was given up here already.
+        if self.sends.get(&id).is_some_and(|stream| !stream.is_reset()) {
             self.news.stopped.insert(id);
             self.reset(id, code, true);
         }

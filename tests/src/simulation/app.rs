@@ -1,20 +1,20 @@
-//! The application of one side, and the observer of what its endpoint sends.
+//! The application of one side.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use rudp_proto::{
-    CloseReason, Config, Connection, Event, Handle, ReadError, Stats, Step, StreamId, StreamKind,
-    wire::{Frame, Packet},
+    CloseReason, Config, Connection, Event, Handle, ReadError, Side, Stats, StreamId, StreamKind,
 };
 
-use super::Plan;
-use crate::{
-    datagrams::Decoder,
-    pair::{Host, Pair},
+use super::{
+    Plan,
+    extras::{Extras, MOST_BYTES, byte},
+    watch::Watch,
 };
+use crate::pair::{Host, Pair};
 
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct App {
     seed: u64,
     client: bool,
     pub(super) handle: Option<Handle>,
@@ -36,31 +36,33 @@ pub(super) struct Side {
     pub(super) closed: Option<CloseReason>,
     /// The counters when there was last something to count.
     pub(super) stats: Stats,
-    decoder: Decoder,
-    /// When each byte of each stream was last sent.
-    last_sent: BTreeMap<StreamId, Vec<Duration>>,
-    last_hello: Option<Duration>,
-    /// The deadline that its timer was last set to, while it runs.
-    deadline: Option<Duration>,
-    /// The RTO that ran out just now, until its retransmission is seen.
-    expired: Option<Duration>,
-    pub(super) timer_retransmissions: u64,
+    /// What it sends beside, and what comes.
+    pub(super) extras: Extras,
+    /// The most of the peer's extras that may be dropped, in bytes.
+    most_dropped: usize,
+    pub(super) watch: Watch,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.client { "client" } else { "server" };
-        write!(f, "seed {}: {name}", self.seed)
+        f.write_str(&name_of(self.seed, self.client))
     }
 }
 
-impl Side {
-    pub(super) fn new(plan: &Plan, client: bool) -> Self {
+fn name_of(seed: u64, client: bool) -> String {
+    let name = if client { "client" } else { "server" };
+    format!("seed {seed}: {name}")
+}
+
+impl App {
+    pub(super) fn new(plan: &Plan, side: Side) -> Self {
+        let client = side == Side::Client;
         let (to_send, to_receive, closes) = if client {
             (plan.client_bytes, plan.server_bytes, plan.close_early[0])
         } else {
             (plan.server_bytes, plan.client_bytes, plan.close_early[1])
         };
+        let extras = if plan.sends(side) { plan.extras } else { 0 };
         Self {
             seed: plan.seed,
             client,
@@ -78,12 +80,9 @@ impl Side {
             closes,
             closed: None,
             stats: Stats::default(),
-            decoder: Decoder::default(),
-            last_sent: BTreeMap::new(),
-            last_hello: None,
-            deadline: None,
-            expired: None,
-            timer_retransmissions: 0,
+            extras: Extras::new(plan, side, extras),
+            most_dropped: plan.extras * MOST_BYTES,
+            watch: Watch::new(name_of(plan.seed, client), client),
         }
     }
 
@@ -96,9 +95,9 @@ impl Side {
     }
 
     /// Everything written and finished, everything read.
-    pub(super) const fn is_through(&self) -> bool {
+    pub(super) fn is_through(&self) -> bool {
         let ended = self.at_end || (self.to_receive == 0 && self.closed.is_some());
-        self.finished && ended
+        self.finished && ended && self.extras.is_done()
     }
 
     /// The connection lives, and nothing that it sent is under way.
@@ -109,11 +108,21 @@ impl Side {
 
     /// When it wants to read again.
     pub(super) fn wakes_at(&self, now: Duration) -> Option<Duration> {
-        (!self.at_end && self.next_read > now).then_some(self.next_read)
+        let reads = (!self.at_end && self.next_read > now).then_some(self.next_read);
+        [reads, self.extras.wakes_at(now)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    /// Writes what fits, reads what is there and checks it; says whether it did anything.
-    pub(super) fn act(&mut self, pair: &mut Pair, slow: Option<(Duration, usize)>) -> bool {
+    /// Writes what fits, reads what is there and checks it, and closes if it is to and `may`; says
+    /// whether it did anything.
+    pub(super) fn act(
+        &mut self,
+        pair: &mut Pair,
+        slow: Option<(Duration, usize)>,
+        may_close: bool,
+    ) -> bool {
         let now = pair.now;
         let host = pair.host_mut(self.client);
         let connection = self.handle.and_then(|h| host.endpoint.connection_mut(h));
@@ -129,10 +138,12 @@ impl Side {
         if self.next_read <= now && self.read(connection, most) {
             self.next_read = now + pause;
         }
-        if self.finished && self.closes && (self.at_end || self.to_receive == 0) {
+        let moved = self.most_dropped > 0 && self.extras.act(now, connection);
+        let through = self.finished && (self.at_end || self.to_receive == 0);
+        if through && self.closes && may_close {
             connection.close(0, ""); // the first time; later it does nothing
         }
-        before != (self.written, self.finished, self.received, self.at_end)
+        moved || before != (self.written, self.finished, self.received, self.at_end)
     }
 
     fn write(&mut self, connection: &mut Connection) {
@@ -206,7 +217,7 @@ impl Side {
         let now = pair.now;
         let host = pair.host_mut(self.client);
         host.handle_events(now);
-        for (_, handle, event) in host.events.drain(..) {
+        for (_, handle, event) in std::mem::take(&mut host.events) {
             match event {
                 Event::Connected => {
                     let first = self.handle.is_none_or(|known| known == handle);
@@ -220,107 +231,14 @@ impl Side {
                     self.closed = Some(reason);
                 }
                 Event::Readable(_) | Event::Writable(_) | Event::Trace(_) => {}
-                other => panic!("{self}: {other:?}"),
+                other => {
+                    let connection = host.endpoint.connection_mut(handle);
+                    self.extras.hear(&other, connection.expect("it lives"));
+                }
             }
         }
         for trace in host.traces.drain(..) {
-            let (rto, last_sent_at) = match trace.step {
-                Step::Retransmit { rto, last_sent_at } => (rto, last_sent_at),
-                Step::Timer(event) => {
-                    self.follow_timer(trace.at, event);
-                    continue;
-                }
-                Step::Missed { traces } => panic!("{self}: {traces} traces are missed"),
-                _ => continue,
-            };
-            assert_eq!(trace.at, now, "{self}");
-            let next_rto = trace.estimator.rto();
-            assert!(
-                next_rto >= rto,
-                "{self}: {next_rto:?} after {rto:?} (5.5-1)"
-            );
-            assert!(now - last_sent_at >= rto, "{self}: sends early (5-1)");
-            self.expired = Some(rto);
-        }
-    }
-
-    /// Checks that what the timer tells makes a whole, and that it keeps its word (5-1).
-    fn follow_timer(&mut self, at: Duration, event: rto::Event) {
-        use rto::Event::{Armed, Expired, Restarted, Stopped};
-        match event {
-            Armed { deadline } => {
-                assert_eq!(self.deadline, None, "{self}: armed twice");
-                self.deadline = Some(deadline);
-            }
-            Restarted { deadline } => self.deadline = Some(deadline),
-            Stopped => assert_ne!(self.deadline.take(), None, "{self}: stopped twice"),
-            Expired { .. } => {
-                let deadline = self.deadline.expect("only a running timer expires");
-                assert!(
-                    deadline <= at,
-                    "{self}: expires at {at:?}, not {deadline:?}"
-                );
-            }
-            _ => {}
-        }
-    }
-
-    /// Looks at what its endpoint sent just now.
-    pub(super) fn handle_sent(&mut self, log: &[(Duration, bool, Vec<u8>)]) {
-        let client = self.client;
-        for (at, _, datagram) in log.iter().filter(|sent| sent.1 == client) {
-            self.observe(*at, datagram);
-        }
-        self.expired = None; // what a timeout sends again leaves at once
-    }
-
-    /// Notes when each byte leaves, and checks what leaves again on a timeout (5-1).
-    fn observe(&mut self, now: Duration, datagram: &[u8]) {
-        let packet = self
-            .decoder
-            .decode(datagram)
-            .expect("what is sent can be decoded");
-        let frames = match packet {
-            Packet::Data { frames, .. } => frames,
-            Packet::Hello { .. } => return self.observe_hello(now),
-            _ => return,
-        };
-        for frame in frames {
-            let Frame::Stream {
-                id, offset, data, ..
-            } = frame
-            else {
-                continue;
-            };
-            let mut last_sent = self.last_sent.remove(&id).unwrap_or_default();
-            let start = usize::try_from(offset).expect("a small stream");
-            let end = start + data.len();
-            let known = last_sent.len().min(end);
-            let sent = last_sent.get(start..known);
-            let latest = sent.and_then(|sent| sent.iter().max());
-            if let Some(latest) = latest {
-                self.check_repetition(now, *latest, &format!("{start}..{end} of {id:?}"));
-            }
-            if last_sent.len() < end {
-                last_sent.resize(end, now);
-            }
-            last_sent[start..end].fill(now);
-            self.last_sent.insert(id, last_sent);
-        }
-    }
-
-    fn observe_hello(&mut self, now: Duration) {
-        if let Some(latest) = self.last_hello.replace(now) {
-            self.check_repetition(now, latest, "a Hello");
-        }
-    }
-
-    /// If the timer has just expired, this is what it sends again: one packet.
-    fn check_repetition(&mut self, now: Duration, latest: Duration, what: &str) {
-        if let Some(rto) = self.expired.take() {
-            let waited = now - latest;
-            assert!(waited >= rto, "{self}: {what} after {waited:?} (5-1)");
-            self.timer_retransmissions += 1;
+            self.watch.handle_trace(now, &trace);
         }
     }
 
@@ -331,19 +249,24 @@ impl Side {
         let stats = connection.stats();
         let unacknowledged = connection.unacknowledged();
         assert!(unacknowledged <= config.send_buffer as u64, "{self}");
-        let ahead = stats.stream_bytes_received - self.received as u64;
+        let ahead = stats.stream_bytes_received - (self.received + self.extras.read) as u64;
         assert!(
-            ahead <= config.receive_window as u64,
+            ahead <= (config.receive_window + self.most_dropped) as u64,
             "{self}: {ahead} unread"
         );
     }
 
-    /// Everything arrived and was acknowledged.
+    /// Everything arrived and was acknowledged, but for extras that were given up.
     pub(super) fn check_totals(&self) {
-        let (sent, received) = (self.to_send as u64, self.to_receive as u64);
-        assert_eq!(self.stats.stream_bytes_acked, sent, "{self}");
-        assert_eq!(self.stats.stream_bytes_received, received, "{self}");
-        assert!(self.stats.stream_bytes_sent >= sent, "{self}");
+        let (stats, extras) = (&self.stats, &self.extras);
+        let least = self.to_send + extras.acknowledged;
+        let most = self.to_send + extras.written;
+        let acked = least as u64..=most as u64;
+        assert!(acked.contains(&stats.stream_bytes_acked), "{self}");
+        let least = self.to_receive + extras.read;
+        let received = least as u64..=(least + self.most_dropped) as u64;
+        assert!(received.contains(&stats.stream_bytes_received), "{self}");
+        assert!(stats.stream_bytes_sent >= *acked.start(), "{self}");
     }
 }
 
@@ -351,13 +274,6 @@ impl Side {
 const PIECE: usize = 4_096;
 
 /// A stream of a side.
-const fn stream(opener: rudp_proto::Side, which: usize) -> StreamId {
+const fn stream(opener: Side, which: usize) -> StreamId {
     StreamId::new(opener, StreamKind::Bytes, which as u64)
-}
-
-/// The byte at `index` of a stream.
-fn byte(seed: u64, id: StreamId, index: usize) -> u8 {
-    let mixed = (index as u64 ^ seed.rotate_left(17) ^ id.number().rotate_left(32))
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed.to_be_bytes()[0]
 }
