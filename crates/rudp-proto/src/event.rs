@@ -148,8 +148,13 @@ pub enum OpenError {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum MessageError {
     /// It has more bytes than [`MAX_MESSAGE`](crate::MAX_MESSAGE), or than half of the peer's first
-    /// window: of 600 bytes as long as the peer is not known (M2, M5).
-    TooLong(usize),
+    /// window, which counts as 1,200 bytes until the peer is known (M2, M5).
+    TooLong {
+        /// Its length, in bytes.
+        length: usize,
+        /// The most it may have.
+        limit: usize,
+    },
     /// The peer allows no more messages until it has read some, or the application has not
     /// fetched what it was told of expired ones: wait for [`Event::MessageWritable`] (S3).
     TooMany,
@@ -204,7 +209,9 @@ impl fmt::Display for OpenError {
 impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong(len) => write!(f, "a message of {len} bytes is too long"),
+            Self::TooLong { length, limit } => {
+                write!(f, "a message of {length} bytes, where {limit} are allowed")
+            }
             Self::TooMany => f.write_str("the peer allows no more messages"),
             Self::BufferFull => f.write_str("the buffer has no room for the message"),
             Self::Closed => f.write_str("the connection is closed"),

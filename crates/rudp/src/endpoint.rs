@@ -214,3 +214,37 @@ impl Drop for Endpoint {
         self.shared.lock().end();
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// (E3)
+    #[tokio::test]
+    async fn a_socket_that_sends_no_marks_ends_ecn_and_not_the_transfer() {
+        const LENGTH: usize = 1_000_000;
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = Endpoint::bind(local, EndpointOptions::default()).expect("a socket");
+        for refused in [false, true] {
+            let options = EndpointOptions::default();
+            let client = if refused {
+                let socket = crate::socket::tests::refused(server.local_addr()).await;
+                Endpoint::start(socket, options)
+            } else {
+                Endpoint::client_to(server.local_addr(), options)
+            };
+            let client = client.expect("a good config");
+            let connected = client.connect(server.local_addr());
+            let (here, there) = tokio::join!(connected, server.accept());
+            let (here, there) = (here.expect("accepted"), there.expect("a client"));
+            let (mut send, _) = here.open_stream().await.expect("allowed");
+            send.write_all(&[7; LENGTH]).await.expect("open");
+            send.finish().expect("open");
+            let (_, mut recv) = there.accept_stream().await.expect("opened");
+            let read = recv.read_to_end(LENGTH).await.expect("all of it");
+            assert!(read == [7; LENGTH]);
+            send.acknowledged().await.expect("acknowledged");
+            assert_eq!(here.stats().ecn, !refused, "refused: {refused}");
+        }
+    }
+}

@@ -62,7 +62,22 @@
 //!
 //! # Streams that outlive connections
 //!
-//! A [`Resumable`] goes on, byte for byte, over one connection after the other; see there.
+//! A [`Resumable`] goes on, byte for byte, over one connection after the other; see there. A program
+//! that wants to say "offline" meanwhile sets an observer in [`ResumableOptions`].
+//!
+//! # Settings
+//!
+//! [`EndpointOptions`] has all of them: the transport's in its [`Config`], each with its default, its
+//! unit and its rule in `spec/rudp.md`. [`Connection::stats`] counts what happened,
+//! [`Connection::explain`] says in one line what a connection waits for, and `on_trace` hears each
+//! [`Step`]. There is no encryption: a checksum guards against damage, not against an attacker.
+//!
+//! ```
+//! # use {rudp::{Congestion, EndpointOptions}, std::time::Duration};
+//! let mut options = EndpointOptions::default();
+//! options.config.idle_timeout = Duration::from_secs(20); // default: 60 s
+//! options.config.congestion = Congestion::Cubic; // default: Congestion::Bbr
+//! ```
 //!
 //! # Files
 //!
@@ -110,8 +125,9 @@ pub use resumable::{
     Resuming,
 };
 pub use rudp_proto::{
-    CloseReason, CongestionMetrics, CongestionPhase, EcnState, EndpointStats, Handle,
-    HandshakeStep, LossTrigger, Lost, Stats, Step, StreamId, Trace, TracedPacket,
+    CloseReason, Config, Congestion, CongestionMetrics, CongestionPhase, EcnState, EndpointStats,
+    Handle, HandshakeStep, LossTrigger, Lost, MAX_MESSAGE, Stats, Step, StreamId, Trace,
+    TracedPacket,
 };
 pub use sender::{
     Delivered, DialError, Report, SendError, SendEvent, SendOptions, Sending, Totals, send,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rudp_proto::{MAX_MESSAGE, MessageError};
+use rudp_proto::MessageError;
 use tokio::sync::oneshot;
 
 use crate::{
@@ -28,13 +28,15 @@ pub struct SentMessage {
 }
 
 impl Connection {
-    /// Sends a message of at most [`MAX_MESSAGE`] bytes, waiting for room: it arrives once and
-    /// whole, in any order among others. If its `lifetime`, counted from when there is room,
-    /// passes before all of it is acknowledged, it is given up and not sent again (M1 to M4).
+    /// Sends a message, waiting for room: it arrives once and whole, in any order among others. If
+    /// its `lifetime`, counted from when there is room, passes before all of it is acknowledged, it
+    /// is given up and not sent again (M1 to M4). It has at most [`MAX_MESSAGE`](crate::MAX_MESSAGE)
+    /// bytes, and at most half of what the peer's window is at first, which is more by default (M5).
+    /// Cancel-safe.
     ///
     /// # Errors
     ///
-    /// It is too long, or the connection is closing or closed.
+    /// [`StreamError::TooLong`], or the connection is closing or closed.
     pub async fn send_message(
         &self,
         data: &[u8],
@@ -49,10 +51,9 @@ impl Connection {
                     Some(Ok(waiting.settled(id)))
                 }
                 Err(MessageError::TooMany | MessageError::BufferFull) => None,
-                Err(MessageError::TooLong(length)) => Some(Err(StreamError::TooLong {
-                    length,
-                    limit: MAX_MESSAGE,
-                })),
+                Err(MessageError::TooLong { length, limit }) => {
+                    Some(Err(StreamError::TooLong { length, limit }))
+                }
                 Err(MessageError::Closed) => Some(Err(StreamError::Closing)),
             }
         };
@@ -64,7 +65,13 @@ impl Connection {
     }
 
     /// Waits for the next message, in the order in which they became whole. Of several tasks that
-    /// wait, each gets messages of its own.
+    /// wait, each gets messages of its own. Cancel-safe.
+    ///
+    /// A message that nobody reads keeps its room: once
+    /// [`Config::max_messages`](crate::Config::max_messages) of them wait, 1,024 by default, the
+    /// peer's next ones do, and once they fill
+    /// [`Config::receive_window`](crate::Config::receive_window), its streams do too (M3, F1). So
+    /// whoever has a peer that sends messages reads them, if only to throw them away.
     ///
     /// # Errors
     ///

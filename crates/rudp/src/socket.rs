@@ -244,7 +244,7 @@ fn open(local: SocketAddr, peer: Option<SocketAddr>, buffer: usize) -> io::Resul
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const SEGMENT: usize = 100;
@@ -294,5 +294,21 @@ mod tests {
         assert_eq!(received, expected);
         assert!(able, "nothing was refused");
         assert_eq!(sender.max_segments(), 1, "it is not asked again");
+    }
+
+    /// A socket to a peer from which the system has refused a batch: since then `quinn-udp` takes it
+    /// for one that knows no ECN on IPv4.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn refused(peer: SocketAddr) -> BatchSocket {
+        let socket = BatchSocket::connect(peer, 1 << 20, true).expect("a socket");
+        let transmit = Transmit {
+            to: peer,
+            ecn: None,
+            segment_size: 1,
+        };
+        socket.writable().await.expect("a socket");
+        socket.try_send(&transmit, &[0; 200]).expect("one by one");
+        assert_eq!(socket.max_segments(), 1);
+        socket
     }
 }

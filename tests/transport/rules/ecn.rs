@@ -1,7 +1,7 @@
 //! Explicit congestion notification, E1 to E4.
 
 use conformance::pair::{Pair, SingleStream, clean, client_addr, endpoint, pattern, server_addr};
-use conformance::time::s;
+use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, Congestion, Ecn, EcnCounts, Handle};
@@ -113,6 +113,25 @@ fn rule_rudp_e3_a_path_that_clears_or_drops_the_field_is_used_without() {
     transfer(&mut pair, client, server, 300_000);
     assert!(!pair.client.conn(client).stats().ecn);
     assert!(!pair.server.conn(server).stats().ecn);
+}
+
+/// (E3)
+#[test]
+fn rule_rudp_e3_a_path_that_clears_the_field_from_some_moment_on_is_used_without() {
+    let (mut pair, client, server) = Pair::connected(Config::DEFAULT, marking());
+    pair.client.send_all(client, &pattern(2_000_000));
+    pair.run_for(ms(500));
+    let before = *pair.client.conn(client).stats();
+    assert!(before.ecn && before.stream_bytes_acked > 0);
+    let bleaching = LinkConfig {
+        bleach_ecn: true,
+        ..marking()
+    };
+    pair.up.set_config(bleaching).unwrap();
+    pair.run_for(s(60));
+    let after = pair.client.conn(client).stats();
+    assert_eq!((after.ecn, after.timeouts), (false, 0));
+    assert!(pair.server.bytes(server) == pattern(2_000_000));
 }
 
 /// (E3)

@@ -57,7 +57,10 @@ fn rule_rudp_m2_a_message_has_at_most_65536_bytes() {
     let (mut pair, client, server) = established();
     let conn = pair.client.conn(client);
     let (longest, longer) = (pattern(MAX_MESSAGE), pattern(MAX_MESSAGE + 1));
-    let refused = Err(MessageError::TooLong(65_537));
+    let refused = Err(MessageError::TooLong {
+        length: 65_537,
+        limit: 65_536,
+    });
     assert_eq!(conn.send_message(ms(0), &longer, None), refused);
     assert!(conn.send_message(ms(0), &longest, None).is_ok());
     pair.run_for(s(1));
@@ -112,13 +115,19 @@ fn rule_rudp_m5_parts_of_messages_never_fill_the_window() {
     let mut pair = Pair::new(small, clean());
     let client = pair.connect();
     let conn = pair.client.conn(client);
-    let refused = Err(MessageError::TooLong(601));
+    let refused = Err(MessageError::TooLong {
+        length: 601,
+        limit: 600,
+    });
     assert_eq!(conn.send_message(ms(0), &[7; 601], None), refused);
     assert!(conn.send_message(ms(0), &[7; 600], None).is_ok());
     pair.run_for(s(1));
     let server = pair.server.handle();
     let conn = pair.client.conn(client);
-    let refused = Err(MessageError::TooLong(50_001));
+    let refused = Err(MessageError::TooLong {
+        length: 50_001,
+        limit: 50_000,
+    });
     assert_eq!(conn.send_message(ms(0), &[7; 50_001], None), refused);
     for _ in 0..100 {
         assert!(conn.send_message(ms(0), &[7; 50_000], None).is_ok());

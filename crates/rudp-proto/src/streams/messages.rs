@@ -20,8 +20,9 @@ impl Streams {
         data: &[u8],
         lifetime: Option<Duration>,
     ) -> Result<StreamId, MessageError> {
-        if data.len() > self.sending.longest_message() {
-            return Err(MessageError::TooLong(data.len()));
+        let (length, limit) = (data.len(), self.sending.longest_message());
+        if length > limit {
+            return Err(MessageError::TooLong { length, limit });
         }
         if data.len() > self.sending.free_for_messages() {
             self.news.message_refused = true;
