@@ -28,8 +28,8 @@ pub(crate) struct Args {
     /// Print a line of JSON for each event
     #[arg(long)]
     json: bool,
-    /// Write what the retransmission timers did into FILE, a line of JSON for each event (qlog);
-    /// what was in FILE is lost
+    /// Write what the connections did (timers, packets, losses, windows) into FILE, a line of
+    /// JSON for each event (qlog), for `rudp plot`; what was in FILE is lost
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }

@@ -15,10 +15,16 @@ use rudp::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::{any, within};
 use harness::{
-    Path, any, bind, client_options, connect, endpoint_options, forgotten, listen, next, read_all,
-    within, write_all,
+    Path, bind, client_options, connect, endpoint_options, forgotten, listen, next, read_all,
+    write_all,
 };
+
+/// What is inside of an error that a session's stream gave.
+fn inside(error: &io::Error) -> Option<&ResumeError> {
+    error.get_ref()?.downcast_ref()
+}
 
 #[tokio::test]
 async fn both_directions_are_delivered_and_the_session_is_forgotten() {
@@ -143,10 +149,7 @@ async fn a_server_that_lost_the_session_says_so_and_how_much_is_open() {
     assert_eq!(within(client.delivered()).await, Err(lost.clone()));
     let error = within(client.read(&mut [0])).await.expect_err("ended");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    let inside = error
-        .get_ref()
-        .and_then(|it| it.downcast_ref::<ResumeError>());
-    assert_eq!(inside, Some(&lost));
+    assert_eq!(inside(&error), Some(&lost));
     let error = within(client.write(b"more")).await.expect_err("ended");
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }
@@ -159,10 +162,7 @@ async fn a_dropped_handle_is_told_and_a_finished_one_still_delivers() {
     let server = within(listener.accept()).await.expect("one");
     drop(server);
     let error = within(client.read(&mut [0])).await.expect_err("dropped");
-    let inside = error
-        .get_ref()
-        .and_then(|it| it.downcast_ref::<ResumeError>());
-    assert_eq!(inside, Some(&ResumeError::Dropped));
+    assert_eq!(inside(&error), Some(&ResumeError::Dropped));
 
     let mut client = connect(address);
     within(client.write_all(&[7; 1_000_000]))
@@ -198,10 +198,10 @@ async fn sessions_are_bounded_in_number_and_in_time() {
     limited.backoff.max_attempts = NonZeroU32::new(2);
     let mut refused = Resumable::connect(address, limited).expect("a good config");
     let error = within(refused.read(&mut [0])).await.expect_err("no room");
-    let inside = error
-        .get_ref()
-        .and_then(|it| it.downcast_ref::<ResumeError>());
-    assert!(matches!(inside, Some(ResumeError::GaveUp(_))), "{error}");
+    assert!(
+        matches!(inside(&error), Some(ResumeError::GaveUp(_))),
+        "{error}"
+    );
     assert!(
         error.to_string().contains("no room for one more session"),
         "{error}"

@@ -11,7 +11,8 @@ use tokio::{
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
 };
 
-use crate::harness::{Path, any, client_options, connect, listen, within};
+use super::harness::{Path, client_options, connect, listen};
+use crate::{any, within};
 
 /// An observer, and what it hears.
 fn ear() -> (Observer<ResumeEvent>, UnboundedReceiver<ResumeEvent>) {

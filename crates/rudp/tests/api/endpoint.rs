@@ -11,17 +11,10 @@ use rudp::{
     Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Stats, Step,
     StreamError, TracedPacket,
 };
+
 use tokio::time::timeout;
 
-async fn within<T>(future: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(60), future)
-        .await
-        .expect("within a minute")
-}
-
-fn any() -> SocketAddr {
-    "127.0.0.1:0".parse().expect("an address")
-}
+use crate::{any, within};
 
 /// An endpoint for any number of peers.
 fn endpoint() -> Endpoint {

@@ -9,18 +9,9 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::UdpSocket,
     task::JoinHandle,
-    time::timeout,
 };
 
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    timeout(Duration::from_secs(120), future)
-        .await
-        .expect("within two minutes")
-}
-
-pub(crate) fn any() -> SocketAddr {
-    "127.0.0.1:0".parse().expect("an address")
-}
+use crate::any;
 
 /// A path that is dead for a second is noticed; a lost connection is dialled again at once.
 pub(crate) fn endpoint_options() -> EndpointOptions {
