@@ -426,7 +426,7 @@ impl Bbr {
         if let Some((bounds, filled)) = before {
             self.bounds = bounds;
             self.set_packet(self.packet);
-            if !filled {
+            if self.filled && !filled {
                 (self.filled, self.phase) = (false, Phase::Startup);
                 self.growth = Growth::default();
             }

@@ -1,11 +1,17 @@
 //! What holds of every control, whatever happens to it.
+//!
+//! The least window is a packet: of every control after an expiry, and of the loss-based ones while a
+//! recovery shrinks what is in flight. Losses alone leave those two packets, and the model four.
 
 use super::*;
 use crate::loss::Content;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use proptest::prelude::*;
 
 const ALL: [Congestion; 3] = [Congestion::NewReno, Congestion::Cubic, Congestion::Bbr];
+
+const RTT: Duration = Duration::from_millis(30);
 
 /// A control, and what is in flight.
 struct World {
@@ -14,6 +20,9 @@ struct World {
     next: u64,
     packet: u64,
     flight: VecDeque<(u64, SentPacket)>,
+    /// Declared lost, and perhaps only late.
+    lost: VecDeque<(u64, SentPacket)>,
+    srtt: Option<Duration>,
 }
 
 impl World {
@@ -24,11 +33,14 @@ impl World {
             next: 0,
             packet: PACKET,
             flight: VecDeque::new(),
+            lost: VecDeque::new(),
+            srtt: Some(RTT),
         }
     }
 
     fn bytes(&self) -> u64 {
-        self.flight.iter().map(|(_, packet)| packet.bytes).sum()
+        let bytes = self.flight.iter().map(|(_, packet)| packet.bytes);
+        bytes.fold(0, u64::saturating_add)
     }
 
     fn send(&mut self, bytes: u64) {
@@ -53,31 +65,115 @@ impl World {
     /// Loses so many of the oldest packets, and acknowledges so many after them.
     fn answer(&mut self, lost: usize, acked: usize) {
         let flight_before = self.bytes();
-        let mut take = |count: usize| {
-            let count = count.min(self.flight.len());
-            self.flight.drain(..count).collect::<alloc::vec::Vec<_>>()
-        };
-        let (lost, packets) = (take(lost), take(acked));
+        let lost = take(&mut self.flight, lost);
+        let acked = take(&mut self.flight, acked);
+        self.handle_acked(flight_before, acked, &lost);
+        let late = lost.into_iter().map(|(number, mut packet)| {
+            packet.declared_lost = true;
+            (number, packet)
+        });
+        self.lost.extend(late);
+    }
+
+    /// Acknowledges so many packets that were thought to be lost.
+    fn answer_late(&mut self, count: usize) {
+        let late = take(&mut self.lost, count);
+        self.handle_acked(self.bytes(), late, &Vec::new());
+    }
+
+    fn handle_acked(
+        &mut self,
+        flight_before: u64,
+        packets: Vec<(u64, SentPacket)>,
+        lost: &[(u64, SentPacket)],
+    ) {
         let largest =
             |packets: &[(u64, SentPacket)]| packets.last().map_or(0, |(number, _)| *number);
         let acked = Acked {
             largest: largest(&packets),
-            largest_lost: largest(&lost),
+            largest_lost: largest(lost),
             packets: packets.into_iter().map(|(_, packet)| packet).collect(),
-            lost: lost.into_iter().map(|(_, packet)| packet).collect(),
+            lost: lost.iter().map(|(_, packet)| packet.clone()).collect(),
             ..Acked::default()
         };
         let around = Surroundings {
             flight_before,
             flight: self.bytes(),
             next: self.next,
-            srtt: Some(Duration::from_millis(30)),
+            srtt: self.srtt,
         };
         self.control.handle_acked(self.now, &acked, around);
     }
 
+    /// Sends what may leave with so much in flight at most, and lets time pass to the next moment;
+    /// what was sent is acknowledged a round trip later.
+    fn send_within(&mut self, flow_window: u64) {
+        let mut wakes_at = Duration::MAX;
+        while self.bytes() + PACKET <= flow_window {
+            match (self.control).admit(self.now, self.next, PACKET, self.bytes()) {
+                Admission::Now => self.send(PACKET),
+                Admission::Full => break,
+                Admission::Wait(until) => {
+                    wakes_at = until;
+                    break;
+                }
+            }
+        }
+        if self.bytes() + PACKET > flow_window {
+            self.control.handle_app_limited(self.bytes());
+        }
+        let oldest = self.flight.front();
+        let acked_at = oldest.map_or(Duration::MAX, |(_, packet)| packet.sent_at + RTT);
+        self.now = wakes_at.min(acked_at);
+        let is_due = |(_, packet): &&(u64, SentPacket)| packet.sent_at + RTT <= self.now;
+        let due = self.flight.iter().take_while(is_due).count();
+        if due > 0 {
+            self.answer(0, due);
+        }
+    }
+
+    /// Leaves nothing in flight, nor to be undone.
+    fn end_recovery(&mut self) {
+        for _ in 0..2 {
+            self.send(self.packet);
+            self.answer(0, usize::MAX);
+        }
+        self.lost.clear();
+    }
+
+    fn loss_based(&self) -> LossBased {
+        match &self.control.algorithm {
+            Algorithm::LossBased(it) => *it,
+            Algorithm::Bbr(_) => panic!("it is a model"),
+        }
+    }
+
+    /// Whether the control answers to ACKs as `other` does.
+    fn goes_on_as(&self, mut other: LossBased, waits: &[u32]) -> Result<(), TestCaseError> {
+        let mut ours = self.loss_based();
+        prop_assert_eq!(ours.window(), other.window());
+        let mut now = self.now;
+        for (number, wait) in (self.next..).zip(waits) {
+            now += Duration::from_micros((*wait).into());
+            let ack = Ack {
+                now,
+                acked: self.packet,
+                largest: number,
+                next: number + 10,
+                window_used: true,
+                rtt: RTT,
+                srtt: RTT,
+                ..Ack::default()
+            };
+            prop_assert_eq!(ours.handle_ack(&ack), other.handle_ack(&ack));
+            prop_assert_eq!(ours.window(), other.window(), "after {}", number);
+            prop_assert_eq!(ours.phase(), other.phase());
+        }
+        Ok(())
+    }
+
     fn step(&mut self, (what, size, wait): (u8, u16, u32)) {
-        self.now += Duration::from_micros(wait.into());
+        self.now = self.now.saturating_add(Duration::from_micros(wait.into()));
         let count = usize::from(size % 64);
         match what {
             0..4 => {
@@ -95,6 +191,7 @@ impl World {
             }
             10 => self.control.handle_idle(),
             11 => self.control.handle_lost_handshake(),
+            12 => self.answer_late(count),
             _ => {
                 let flight = self.bytes();
                 if let Some((_, packet)) = self.flight.pop_front() {
@@ -105,11 +202,31 @@ impl World {
     }
 }
 
+/// The oldest of them, so many if there are.
+fn take(packets: &mut VecDeque<(u64, SentPacket)>, count: usize) -> Vec<(u64, SentPacket)> {
+    let count = count.min(packets.len());
+    packets.drain(..count).collect()
+}
+
+/// A moment, a size or a round trip at the ends of what there is.
+fn extreme() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1),
+        Just(u64::MAX),
+        Just(u64::MAX - 1),
+        Just(1 << 62),
+        any::<u64>()
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u8, u16, u32)>> {
+    prop::collection::vec((0_u8..14, any::<u16>(), 0_u32..3_000_000), 1..300)
+}
+
 proptest! {
     #[test]
-    fn a_window_never_holds_less_than_a_packet_and_a_pacer_never_stops(
-        steps in prop::collection::vec((0_u8..13, any::<u16>(), 0_u32..3_000_000), 1..300)
-    ) {
+    fn a_window_never_holds_less_than_a_packet_and_a_pacer_never_stops(steps in steps()) {
         for choice in ALL {
             let mut world = World::new(choice);
             for step in &steps {
@@ -121,6 +238,110 @@ proptest! {
                     prop_assert!(until > now, "{choice}: a wait of no length");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn losses_alone_leave_two_packets_or_four(steps in steps()) {
+        for choice in ALL {
+            let mut world = World::new(choice);
+            for (what, size, wait) in &steps {
+                world.step((what % 10, *size, *wait)); // no expiry, no other size
+                let phase = world.control.phase();
+                let least = match choice {
+                    Congestion::Bbr => 4,
+                    _ if phase == CongestionPhase::Recovery => 1,
+                    _ => 2,
+                };
+                prop_assert!(world.control.window() >= least * PACKET, "{choice}: {phase:?}");
+            }
+        }
+    }
+
+    /// Clocks that jump, go back or end, sizes and round trips of 64 bits: nothing overflows.
+    #[test]
+    fn nothing_is_too_large_too_late_or_too_early(
+        steps in prop::collection::vec(
+            (0_u8..14, any::<u16>(), prop::option::of((extreme(), extreme(), extreme()))),
+            1..100,
+        )
+    ) {
+        for choice in ALL {
+            let mut world = World::new(choice);
+            for (what, size, jump) in &steps {
+                if let Some((now, bytes, srtt)) = *jump {
+                    let nanos = u32::try_from(now % 1_000_000_000).expect("below a second");
+                    world.now = Duration::new(now, nanos);
+                    world.srtt = (srtt > 0).then(|| Duration::from_secs(srtt));
+                    world.send(bytes);
+                }
+                world.step((*what, *size, u32::MAX));
+                prop_assert!(world.control.window() >= world.packet, "{choice}");
+                let _ = world.control.admit(world.now, world.next, u64::MAX, u64::MAX);
+            }
+        }
+    }
+
+    /// What is in flight is bounded by the peer's window; then the congestion window stays within four
+    /// times that, or what it was at first, however long it lasts.
+    #[test]
+    fn a_window_does_not_outgrow_what_flow_control_lets_out(packets in 2_u64..200) {
+        let flow_window = packets * PACKET;
+        for choice in ALL {
+            let mut world = World::new(choice);
+            let end = world.now + 100 * RTT;
+            while world.now < end {
+                world.send_within(flow_window);
+                let most = initial_window(PACKET).max(4 * flow_window);
+                prop_assert!(world.control.window() <= most, "{choice}: {packets} packets");
+            }
+        }
+    }
+
+    /// When every packet that a reduction answered has come after all, the control goes on as one
+    /// that was never reduced.
+    #[test]
+    fn an_undo_restores_window_threshold_and_curve(
+        steps in steps(), lost in 1_usize..20, waits in prop::collection::vec(1_u32..100_000, 1..60)
+    ) {
+        for choice in [Congestion::NewReno, Congestion::Cubic] {
+            let mut world = World::new(choice);
+            steps.iter().for_each(|step| world.step(*step));
+            world.end_recovery();
+            for _ in 0..=lost {
+                world.send(world.packet);
+            }
+            let before = world.loss_based();
+            let undone = world.control.undone();
+            world.answer(lost, 1);
+            prop_assert!(world.loss_based().window() <= before.window().max(2 * world.packet));
+            world.answer_late(lost);
+            prop_assert_eq!(world.control.undone(), undone + 1);
+            world.goes_on_as(before, &waits)?;
+        }
+    }
+
+    /// The same of an expiry, for the model too.
+    #[test]
+    fn an_undo_of_an_expiry_restores_the_window(steps in steps()) {
+        for choice in ALL {
+            let mut world = World::new(choice);
+            steps.iter().for_each(|step| world.step(*step));
+            world.end_recovery();
+            let (next, flight) = (world.next, world.bytes());
+            let before = world.control.window();
+            let undone = match &mut world.control.algorithm {
+                Algorithm::LossBased(it) => {
+                    it.handle_timeout(flight, next, false);
+                    it.undo()
+                }
+                Algorithm::Bbr(it) => {
+                    it.handle_timeout(next, false);
+                    it.undo()
+                }
+            };
+            prop_assert!(undone);
+            prop_assert_eq!(world.control.window(), before, "{}", choice);
         }
     }
 }
