@@ -267,7 +267,7 @@ impl Controller {
             };
             add(&mut self.undone, u64::from(undone));
         }
-        self.pacer.set_rate(rate);
+        self.pacer.set_rate(now, rate);
         begins
     }
 

@@ -181,6 +181,33 @@ fn rule_rudp_g4_what_leaves_at_once_is_two_milliseconds_of_the_rate() {
     }
 }
 
+/// (G4, G8)
+#[test]
+fn rule_rudp_g4_what_was_slow_at_first_holds_nothing_back_later() {
+    const BYTES: usize = 2 << 20;
+    for congestion in ALL {
+        let took = [0, 1, 5, 1_000].map(|thin| {
+            let link = wide(250_000, "0%");
+            let (mut pair, client, _) = Pair::connected(config(congestion), link);
+            for _ in 0..thin {
+                pair.client.conn(client).put(&[0; 20]).unwrap();
+                pair.run_for(ms(20));
+            }
+            pair.log.clear();
+            let start = pair.now;
+            pair.client.send_all(client, &pattern(BYTES));
+            while pair.server.ended.is_empty() {
+                pair.run_for(ms(1));
+            }
+            pair.now - start
+        });
+        let [at_once, later @ ..] = took;
+        assert!(at_once < ms(300), "{congestion}: {took:?}");
+        let no_slower = later.iter().all(|took| *took < at_once + ms(20));
+        assert!(no_slower, "{congestion}: {took:?}");
+    }
+}
+
 /// (G5)
 #[test]
 fn rule_rudp_g5_cubic_keeps_seven_tenths_and_climbs_back_no_slower_than_reno() {

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::aggregation::Aggregation;
 use super::evidence::Round;
-use super::math::{bytes_in, mul_div, percent};
+use super::math::{bytes_in, mul_div, percent, rate_of};
 use super::{Ack, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 
@@ -190,8 +190,18 @@ impl Bbr {
             Phase::Up => 125,
         };
         let bandwidth = self.max_bandwidth().min(self.bounds.low_rate);
-        let rate = percent(bandwidth, gain);
+        let rate = percent(bandwidth.max(self.first_bandwidth()), gain);
         (rate > 0).then_some(rate)
+    }
+
+    /// While the path is searched, no less than the first window in a round trip: what a few bytes
+    /// at the beginning showed is not the path's (draft-ietf-ccwg-bbr, 5.6.2).
+    fn first_bandwidth(&self) -> u64 {
+        let first = self.bounds.window.min(initial_window(self.packet));
+        match self.min_rtt {
+            Some(rtt) if !self.filled => rate_of(first, rtt),
+            _ => 0,
+        }
     }
 
     /// So many percent of what fills the pipe without a queue.

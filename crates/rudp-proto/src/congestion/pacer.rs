@@ -46,8 +46,16 @@ impl Pacer {
         self.rate
     }
 
-    pub(super) fn set_rate(&mut self, rate: Option<u64>) {
-        self.rate = rate.map(|rate| rate.max(1));
+    /// What is not paid yet is paid at the new rate: a slow beginning binds no fast path.
+    pub(super) fn set_rate(&mut self, now: Duration, rate: Option<u64>) {
+        let rate = rate.map(|rate| rate.max(1));
+        if let Some((before, after)) = self.rate.zip(rate)
+            && self.paid_until > now
+        {
+            let owed = bytes_in(self.paid_until.saturating_sub(now), before);
+            self.paid_until = now.saturating_add(time_of(owed, after));
+        }
+        self.rate = rate;
     }
 
     /// Something else holds packets back, or there are none.
@@ -96,7 +104,7 @@ mod tests {
         wakes_at: impl Fn(Duration) -> Duration,
     ) -> (u64, u64, u32) {
         let mut pacer = Pacer::default();
-        pacer.set_rate(Some(rate));
+        pacer.set_rate(Duration::ZERO, Some(rate));
         let (mut now, mut sent, mut most, mut wakes) = (Duration::from_secs(1), 0, 0, 0);
         let end = now + time;
         while now < end {
@@ -149,7 +157,7 @@ mod tests {
         assert!(most <= rate / 500 + PACKET, "{most}");
 
         let mut pacer = Pacer::default();
-        pacer.set_rate(Some(rate));
+        pacer.set_rate(Duration::ZERO, Some(rate));
         pacer.handle_sent(Duration::ZERO, rate);
         assert!(pacer.wait(Duration::ZERO).is_some());
         pacer.release();
@@ -163,11 +171,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_unpaid_is_paid_at_the_rate_of_today() {
+        let ms = Duration::from_millis;
+        let mut pacer = Pacer::default();
+        pacer.set_rate(ms(0), Some(10_000));
+        pacer.handle_sent(ms(1_000), 12_000);
+        let free_at = |pacer: &mut Pacer| pacer.wait(ms(1_000)).expect("a debt");
+        assert!(free_at(&mut pacer) > ms(1_900), "a second less a burst");
+        pacer.set_rate(ms(1_000), Some(10_000_000));
+        assert!(free_at(&mut pacer) < ms(1_003), "12 kB in 1.2 ms");
+        pacer.set_rate(ms(1_000), Some(10_000));
+        assert!(free_at(&mut pacer) > ms(1_900));
+    }
+
+    #[test]
     fn without_a_rate_nothing_waits() {
         let mut pacer = Pacer::default();
         pacer.handle_sent(Duration::ZERO, u64::MAX);
         assert_eq!((pacer.wait(Duration::ZERO), pacer.rate()), (None, None));
-        pacer.set_rate(Some(0));
+        pacer.set_rate(Duration::ZERO, Some(0));
         pacer.handle_sent(Duration::ZERO, u64::MAX);
         assert!(pacer.wait(Duration::ZERO).is_some(), "no division by zero");
     }
