@@ -142,7 +142,7 @@ fn rule_rudp_f3_a_transfer_goes_on_whichever_limit_is_lost() {
     }
 }
 
-/// Ten streams and ten messages, more than the peer allows at once, each beyond its window or a
+/// Fourteen streams and as many messages, more than the peer allows at once, each beyond its window or a
 /// good part of it.
 #[derive(Debug, Default)]
 struct Transfer {
@@ -156,7 +156,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    const COUNT: usize = 10;
+    const COUNT: usize = 14;
     const STREAM: usize = 9_000;
 
     fn is_done(&self) -> bool {

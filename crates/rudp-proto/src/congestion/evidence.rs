@@ -4,11 +4,10 @@ use core::time::Duration;
 
 use super::Ack;
 
-/// Without a queue, fewer packets lost than these prove nothing.
-const LEAST: u64 = 6;
-/// The share of losses in percent of a path that brings no more, and of any path.
-const SOME: u64 = 2;
-const MANY: u64 = 20;
+/// The share of losses in percent that proves something without a queue: of a path that brings no
+/// more, and of any path; and the fewest full packets that tell it from chance.
+const SOME: (u64, u64) = (2, 6);
+const MANY: (u64, u64) = (20, 20);
 /// A queue is one from so much above the shortest round trip: a sixteenth, and at least this.
 const LEAST_QUEUE: Duration = Duration::from_millis(1);
 
@@ -61,9 +60,11 @@ impl Round {
         packet: u64,
     ) -> bool {
         let sent = self.acked.saturating_add(self.lost);
-        let above = |share: u64| self.lost.saturating_mul(100) > sent.saturating_mul(share);
-        let enough = self.lost >= packet.saturating_mul(LEAST);
-        let many = enough && (above(MANY) || (above(SOME) && stalled));
+        let lost = |(share, least): (u64, u64)| {
+            self.lost >= packet.saturating_mul(least)
+                && self.lost.saturating_mul(100) > sent.saturating_mul(share)
+        };
+        let many = lost(MANY) || (stalled && lost(SOME));
         many || (self.lost > 0 && self.is_queued(min_rtt))
     }
 
@@ -118,5 +119,8 @@ mod tests {
             !round(10, 90).is_congested(None, false, PACKET),
             "nothing to compare with"
         );
+        let mut short = Round::new(0);
+        short.handle_lost(6 * PACKET);
+        assert!(!short.is_congested(min, false, PACKET), "chance");
     }
 }
