@@ -10,23 +10,23 @@
 //! the client as the protocol's own notice, because the client's kernel will never see it.
 
 mod flow;
+mod flows;
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     convert::Infallible,
     fmt,
     future::poll_fn,
     io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
     time::Duration,
 };
 
 use netsim::{ConfigError, Counters, LinkConfig};
 use tokio::{net::UdpSocket, sync::Notify};
 
-use flow::Flow;
+use flows::Flows;
 
 use crate::{Clock, socket};
 
@@ -237,101 +237,6 @@ impl Shared {
     fn flows(&self) -> MutexGuard<'_, Flows> {
         // What a panicking holder left behind is still a set of flows.
         self.flows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Debug)]
-struct Flows {
-    to: SocketAddr,
-    config: RelayConfig,
-    dark_until: Duration,
-    by_client: HashMap<SocketAddr, Flow>,
-    /// The counts of flows that have expired, and of what belongs to none.
-    ended: RelayCounters,
-}
-
-impl Flows {
-    /// Puts what has arrived into the links.
-    fn receive(
-        &mut self,
-        now: Duration,
-        listening: &UdpSocket,
-        buffer: &mut [u8],
-    ) -> io::Result<()> {
-        for _ in 0..BATCH {
-            match listening.try_recv_from(buffer) {
-                Ok((length, client)) => {
-                    let datagram = buffer[..length].to_vec();
-                    match self.flow(now, client) {
-                        Some(flow) => flow.handle_client(now, datagram),
-                        None => self.ended.no_flow += 1,
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // An earlier answer found its client gone: that is the client's affair.
-                Err(error) if socket::is_unreachable(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        for flow in self.by_client.values_mut() {
-            flow.receive(now, buffer);
-        }
-        Ok(())
-    }
-
-    /// Sends what is due.
-    fn deliver(&mut self, now: Duration, listening: &UdpSocket) {
-        for (client, flow) in &mut self.by_client {
-            flow.deliver_there(now);
-            flow.deliver_back(now, listening, *client);
-        }
-    }
-
-    /// The flow of a client, a new one if there is none and there is room.
-    fn flow(&mut self, now: Duration, client: SocketAddr) -> Option<&mut Flow> {
-        let room = self.by_client.len() < self.config.max_flows;
-        match self.by_client.entry(client) {
-            Entry::Occupied(flow) => Some(flow.into_mut()),
-            Entry::Vacant(_) if !room => None,
-            Entry::Vacant(place) => {
-                let seed = self.config.seed.wrapping_add(2 * self.ended.flows);
-                let mut flow = Flow::connect(self.to, &self.config, seed, now).ok()?;
-                flow.black_out(now, self.dark_until);
-                self.ended.flows += 1;
-                Some(place.insert(flow))
-            }
-        }
-    }
-
-    fn expire(&mut self, now: Duration) {
-        let (idle_timeout, ended) = (self.config.idle_timeout, &mut self.ended);
-        self.by_client.retain(|_, flow| {
-            let keep = flow.idle_at(idle_timeout) > now;
-            if !keep {
-                flow.add_to(ended);
-            }
-            keep
-        });
-    }
-
-    fn poll_timeout(&self) -> Option<Duration> {
-        let flows = self.by_client.values();
-        flows
-            .map(|flow| flow.deadline(self.config.idle_timeout))
-            .min()
-    }
-
-    /// Ready when any socket has something; until then all of them wake the task.
-    fn poll_readable(&mut self, cx: &mut Context<'_>, listening: &UdpSocket) -> Poll<()> {
-        let mut ready = listening.poll_recv_ready(cx).is_ready();
-        for flow in self.by_client.values_mut() {
-            ready |= flow.poll_readable(cx).is_ready();
-        }
-        if ready {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
     }
 }
 

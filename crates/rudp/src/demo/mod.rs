@@ -5,6 +5,8 @@
 //!    ▲                                        │
 //!    └───────── the next scene's opening ◀────┘ is the scene over?
 //! ```
+//!
+//! When the file is there, an [`Encore`] sends small messages over the same relay.
 
 mod check;
 mod encore;
