@@ -16,26 +16,42 @@ const TRACED: Config = Config {
 };
 
 #[test]
-fn a_connection_takes_two_round_trips_and_data_follows() {
-    let mut pair = Pair::new(TRACED, clean());
+fn a_connection_takes_a_round_trip_and_data_follows() {
+    use HandshakeStep::{Cookie, Hello, Settings};
+    let steps = [(ms(0), Hello), (ms(40), Settings)];
+    opens(TRACED, ms(40), ms(60), &steps);
+
+    let crowded = Config {
+        max_half_open: 0,
+        ..TRACED
+    };
+    let steps = [(ms(0), Hello), (ms(40), Cookie), (ms(80), Settings)];
+    opens(crowded, ms(80), ms(60), &steps);
+}
+
+fn opens(
+    config: Config,
+    at_client: Duration,
+    at_server: Duration,
+    expected: &[(Duration, HandshakeStep)],
+) {
+    let mut pair = Pair::new(config, clean());
     let client = pair.connect();
     pair.client.send_all(client, b"hello");
     pair.run_for(s(1));
     let server = pair.server.handle();
-    assert_eq!(pair.client.events, [(ms(80), client, Event::Connected)]);
-    assert_eq!(pair.server.events, [(ms(60), server, Event::Connected)]);
+    assert_eq!(pair.client.events, [(at_client, client, Event::Connected)]);
+    assert_eq!(pair.server.events, [(at_server, server, Event::Connected)]);
     assert_eq!(pair.server.bytes(server), b"hello");
     assert_eq!(pair.server.ended, [server]);
     assert_eq!(pair.client.conn(client).unacknowledged(), 0);
     let stats = *pair.client.conn(client).stats();
     assert_eq!(stats.srtt, Some(ms(40)));
     assert_eq!(stats.timeouts, 0);
-    use HandshakeStep::{Cookie, Hello, Settings};
     let steps = (pair.client.traces.iter()).filter_map(|trace| match trace.step {
         Step::Handshake(step) => Some((trace.at, step)),
         _ => None,
     });
-    let expected = [(ms(0), Hello), (ms(40), Cookie), (ms(80), Settings)];
     assert_eq!(steps.collect::<Vec<_>>(), expected);
 }
 
@@ -96,14 +112,22 @@ fn a_reader_that_pauses_stops_the_sender_and_loses_nothing() {
 
 #[test]
 fn a_lost_hello_challenge_or_settings_only_delays_the_handshake() {
-    // (which datagram of which side is lost, when the client is connected)
-    for (from_client, lost, connected) in [
-        (true, 0, ms(1080)),  // the first Hello
-        (false, 0, ms(1080)), // the Challenge
-        (true, 1, ms(1080)),  // the Hello with the cookie
-        (false, 1, ms(1080)), // the SETTINGS
+    // (whether the server challenges, which datagram of which side is lost, when the client is
+    // connected)
+    for (challenges, from_client, lost, connected) in [
+        (false, true, 0, ms(1_040)),  // the Hello
+        (false, false, 0, ms(1_040)), // the SETTINGS
+        (false, true, 1, ms(40)),     // their acknowledgement, with the data
+        (true, true, 0, ms(1_080)),   // the first Hello
+        (true, false, 0, ms(1_080)),  // the Challenge
+        (true, true, 1, ms(1_080)),   // the Hello with the cookie
+        (true, false, 1, ms(1_080)),  // the SETTINGS
     ] {
-        let mut pair = Pair::new(Config::DEFAULT, clean());
+        let config = Config {
+            max_half_open: if challenges { 0 } else { 1 },
+            ..Config::DEFAULT
+        };
+        let mut pair = Pair::new(config, clean());
         let mut sent = [0; 2];
         pair.lets_pass = Box::new(move |_, client, _| {
             let index = &mut sent[usize::from(client)];
@@ -212,7 +236,7 @@ fn traces_tell_of_every_packet_and_how_congestion_control_stood() {
 
     let (sent, received) = (packets(&pair.client, true), packets(&pair.server, false));
     let stats = *pair.client.conn(client).stats();
-    let hellos = 2;
+    let hellos = 1;
     assert_eq!(sent.len() as u64, stats.packets_sent - hellos);
     let in_order = |packets: &[TracedPacket]| packets.is_sorted_by_key(|packet| packet.number);
     assert!(in_order(&sent) && in_order(&received));

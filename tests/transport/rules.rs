@@ -5,6 +5,7 @@ mod congestion;
 mod ecn;
 mod ends;
 mod flow;
+mod half_open;
 mod handshake;
 mod life;
 mod loss;
@@ -33,6 +34,12 @@ pub(crate) const TRACED: Config = Config {
 };
 pub(crate) const NO_KEEPALIVE: Config = Config {
     keepalive: None,
+    ..ONE_SIZE
+};
+
+/// Every client proves its address by a cookie.
+pub(crate) const CHALLENGING: Config = Config {
+    max_half_open: 0,
     ..ONE_SIZE
 };
 

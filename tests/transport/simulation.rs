@@ -139,7 +139,7 @@ fn everything_arrives_whatever_the_links_do() {
     );
     if whole {
         // The table must bite: rules that never come into play prove nothing.
-        assert!(timeouts > 1_000 && checked > 1_000 && fast > 1_000);
+        assert!(timeouts > 1_000 && checked > 900 && fast > 1_000);
         assert!(fates.iter().all(|fate| *fate > 500), "{fates:?}");
     }
 }

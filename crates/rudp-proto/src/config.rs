@@ -22,6 +22,10 @@ pub struct Config {
     /// How many connections may live at once, both directions together; default
     /// 1,024, at least 1. A server at its limit answers "busy" (H9).
     pub max_connections: usize,
+    /// How many of them may be half open at once: accepted in one exchange of packets, for a
+    /// client that has yet to prove that it receives at its address; default 128. A client beyond
+    /// them proves it first, by a second exchange; so does every one if this is 0 (H4, H11).
+    pub max_half_open: usize,
     /// Bytes a connection keeps at most until they are acknowledged; default 16 MiB, at least one
     /// datagram. A stream takes no more than it leaves to the others: alone, half of it; all
     /// messages together count as one stream (F6). Memory is taken as it is filled.
@@ -81,6 +85,7 @@ impl Config {
         rto: rto::Config::RFC6298,
         limits: rto::Limits::NONE,
         max_connections: 1024,
+        max_half_open: 128,
         send_buffer: 16 << 20,
         receive_window: 12 << 20,
         stream_window: 8 << 20,

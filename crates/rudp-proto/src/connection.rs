@@ -23,7 +23,7 @@ use rto::Estimator;
 use crate::ack::Acks;
 use crate::congestion::Controller;
 use crate::ecn::EcnPath;
-use crate::handshake::Handshake;
+use crate::handshake::{HalfOpen, Handshake};
 use crate::loss::Flight;
 use crate::mtu::Mtu;
 use crate::streams::Streams;
@@ -52,6 +52,8 @@ pub struct Connection {
     handshake: Handshake,
     /// The handshake wants a Hello to be sent.
     hello_due: bool,
+    /// A server's, until the client has proved its address (H11).
+    half_open: Option<HalfOpen>,
     flight: Flight,
     congestion: Controller,
     bundles: bool,
@@ -136,11 +138,20 @@ impl Connection {
         connection
     }
 
-    /// A server's side, for a client that has proved its address (H6).
-    pub(crate) fn accept(birth: &Birth<'_>, version: u8, client_id: u64, params: Params) -> Self {
+    /// A server's side, for the first Hello of a client (H6). It is half open until the client has
+    /// `proved` its address (H11).
+    pub(crate) fn accept(
+        birth: &Birth<'_>,
+        version: u8,
+        client_id: u64,
+        params: Params,
+        proved: bool,
+    ) -> Self {
         let mut connection = Self::new(birth, Side::Server, version);
         connection.settings = Delivery::Due;
+        connection.half_open = Some(HalfOpen::default());
         connection.handle_established(client_id, params);
+        connection.handle_hello(birth.now, proved);
         connection
     }
 
@@ -169,6 +180,7 @@ impl Connection {
             phase: Phase::Connecting,
             handshake: Handshake::default(),
             hello_due: false,
+            half_open: None,
             flight: Flight::new(birth.estimator, config),
             congestion: Controller::new(config.congestion, birth.local_id),
             bundles: config.bundles,
@@ -212,7 +224,7 @@ impl Connection {
         self.idle_timeout = self.idle_timeout.min(params.idle_timeout); // (K2)
         let half = self.idle_timeout.checked_div(2).unwrap_or_default();
         self.keepalive = self.keepalive.map(|every| every.min(half)); // (K1)
-        self.events.connected = true;
+        self.events.connected = self.half_open.is_none();
     }
 
     /// Whether the handshake is done and neither side has ended the connection.
@@ -306,6 +318,11 @@ impl Connection {
     /// The packet number after the largest that arrived (W10).
     pub(crate) fn expected_number(&self) -> u64 {
         self.acks.expected()
+    }
+
+    /// Whether the application is not to know of it yet (H11).
+    pub(crate) fn is_half_open(&self) -> bool {
+        self.half_open.is_some()
     }
 
     pub(crate) fn is_dead(&self) -> bool {

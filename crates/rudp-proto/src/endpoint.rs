@@ -1,30 +1,29 @@
 //! All connections of one socket, and the answers to strangers.
+//!
+//! [`input`] takes datagrams, [`output`] makes them, [`life`] is about who comes and goes, and
+//! [`table`] finds them; [`strangers`] answers whom nobody knows, [`deadlines`] tells whose timer is
+//! due.
 
 mod deadlines;
+mod input;
+mod life;
+mod output;
 mod strangers;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
+use alloc::collections::BTreeSet;
 use core::fmt;
 use core::net::SocketAddr;
-use core::ops::Bound;
 use core::time::Duration;
 
 use rto::Estimator;
 
-use crate::connection::Birth;
 use crate::handshake::{Keys, UsedCookies};
-use crate::stats::add;
-use crate::wire::{BASE_DATAGRAM, Datagram, DecodeError, Header, LARGEST_DATAGRAM};
-use crate::{Config, ConfigError, ConnectError, Connection, Ecn, EndpointStats, Event, Secrets};
-
-/// Connections that linger at most; more end early (K7).
-const MAX_LINGERING: usize = 1024;
-
-/// The size of datagrams in bytes from which on several leave together.
-const MIN_SEGMENT: usize = BASE_DATAGRAM / 10 * 9;
+use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
+pub use output::Transmit;
+use table::Table;
 
 /// Names a connection of an endpoint; never used again within it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,17 +34,6 @@ impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// Datagrams of one connection, or one answer to a stranger, as a system call sends them.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Transmit {
-    /// Where to.
-    pub to: SocketAddr,
-    /// What the IP header is to say of congestion.
-    pub ecn: Option<Ecn>,
-    /// The length in bytes of each datagram in the buffer; the last may be shorter.
-    pub segment_size: usize,
 }
 
 /// Client and server at once: any number of connections over one socket, which
@@ -98,12 +86,9 @@ pub struct Endpoint {
     estimator: Estimator,
     keys: Keys,
     listening: bool,
-    connections: BTreeMap<Handle, Connection>,
-    next_handle: u64,
-    /// By the id we gave ourselves.
-    by_local: BTreeMap<u64, Handle>,
-    /// By the peer's address and the id it gave itself.
-    by_remote: BTreeMap<(SocketAddr, u64), Handle>,
+    table: Table,
+    /// Connections of which the application does not know yet, the oldest first (H11).
+    half_open: BTreeSet<Handle>,
     /// Connections whose `Closed` event the host has fetched: their handles are
     /// dead (K7).
     closed: BTreeSet<Handle>,
@@ -132,10 +117,8 @@ impl Endpoint {
             config,
             keys: Keys::new(&secrets),
             listening: false,
-            connections: BTreeMap::new(),
-            next_handle: 0,
-            by_local: BTreeMap::new(),
-            by_remote: BTreeMap::new(),
+            table: Table::default(),
+            half_open: BTreeSet::new(),
             closed: BTreeSet::new(),
             told_closed: None,
             deadlines: deadlines::Deadlines::default(),
@@ -148,10 +131,11 @@ impl Endpoint {
         })
     }
 
-    /// Accepts incoming connections from here on, or no more. At first it does
-    /// not: Hellos are ignored.
+    /// Accepts incoming connections from here on, or no more: then those that are half open end
+    /// (H11). At first it does not: Hellos are ignored.
     pub fn listen(&mut self, on: bool) {
         self.listening = on;
+        while !on && self.end_half_open() {}
     }
 
     /// Starts a handshake with the server at `to`. It ends with
@@ -161,206 +145,12 @@ impl Endpoint {
     /// # Errors
     /// The endpoint is at [`Config::max_connections`].
     pub fn connect(&mut self, now: Duration, to: SocketAddr) -> Result<Handle, ConnectError> {
-        if self.is_full() {
+        if !self.make_room() {
             return Err(ConnectError::TooManyConnections(
                 self.config.max_connections,
             ));
         }
         Ok(self.insert(now, to, Connection::connect))
-    }
-
-    fn is_full(&self) -> bool {
-        let open = self.connections.len().saturating_sub(self.closed.len());
-        open >= self.config.max_connections
-    }
-
-    fn insert(
-        &mut self,
-        now: Duration,
-        peer: SocketAddr,
-        make: impl FnOnce(&Birth<'_>) -> Connection,
-    ) -> Handle {
-        let mut local_id = self.keys.next_id();
-        while self.by_local.contains_key(&local_id) {
-            local_id = self.keys.next_id();
-        }
-        let connection = make(&Birth {
-            now,
-            config: &self.config,
-            estimator: self.estimator,
-            peer,
-            local_id,
-            reset_token: self.keys.reset_token(local_id),
-        });
-        let handle = Handle(self.next_handle);
-        self.next_handle = self.next_handle.saturating_add(1);
-        self.by_local.insert(local_id, handle);
-        self.connections.insert(handle, connection);
-        self.touch(handle);
-        handle
-    }
-
-    /// Takes a datagram that arrived from `from`, with what its IP header says of congestion.
-    /// What cannot be decoded, or belongs to no connection, is counted in
-    /// [`stats`](Self::stats). Hand over all that arrived together before asking for what is to
-    /// be sent: one ACK answers it all.
-    pub fn handle_datagram(
-        &mut self,
-        now: Duration,
-        from: SocketAddr,
-        ecn: Option<Ecn>,
-        datagram: &[u8],
-    ) {
-        add(&mut self.stats.datagrams_received, 1);
-        let len = datagram.len();
-        if len > self.config.max_datagram {
-            return add(&mut self.stats.malformed, 1); // (W1)
-        }
-        let header = match Header::of(datagram) {
-            Ok(header) => header,
-            Err(error) => return self.count(error),
-        };
-        if !self.config.versions.contains(header.version) && !header.is_list_of_versions() {
-            return self.handle_foreign(from, &header);
-        }
-        let mut expected = 0;
-        if header.is_data() {
-            let receiver = self.local(from, header.id);
-            let receiver = receiver.and_then(|handle| self.connections.get(&handle));
-            match receiver.filter(|it| it.version() == header.version) {
-                Some(connection) => expected = connection.expected_number(),
-                None => return self.handle_unknown(from, &header, len),
-            }
-        }
-        let packet = match header.open(expected) {
-            Ok(packet) => packet,
-            Err(error) => return self.count(error),
-        };
-        let receiver = match packet {
-            Datagram::Hello {
-                client_id,
-                params,
-                cookie,
-            } => {
-                return self.handle_hello(now, from, header.version, client_id, params, cookie);
-            }
-            Datagram::Reset { id, .. } | Datagram::Unreachable { id, hello: false } => {
-                self.by_remote.get(&(from, id)).copied()
-            }
-            _ => self.local(from, header.id),
-        };
-        self.update_known(receiver, |connection| match packet {
-            Datagram::Data { number, frames, .. } => {
-                connection.handle_data(now, len, ecn, number, frames)
-            }
-            Datagram::Challenge { cookie, .. } if connection.version() == header.version => {
-                connection.handle_challenge(now, cookie);
-            }
-            Datagram::Versions { versions, .. } => connection.handle_versions(now, &versions),
-            Datagram::Refuse { .. } => connection.handle_refusal(now),
-            Datagram::Reset { token, .. } => connection.handle_reset(now, &token),
-            Datagram::Unreachable { .. } => connection.handle_unreachable(now),
-            Datagram::Hello { .. } | Datagram::Challenge { .. } => {} // the latter of a version given up
-        });
-    }
-
-    fn count(&mut self, error: DecodeError) {
-        match error {
-            DecodeError::Checksum => add(&mut self.stats.corrupted, 1),
-            _ => add(&mut self.stats.malformed, 1),
-        }
-    }
-
-    /// The operating system reported that nobody listens at `to` (K6).
-    pub fn handle_unreachable(&mut self, now: Duration, to: SocketAddr) {
-        let there = |(handle, connection): (&Handle, &Connection)| {
-            (connection.peer_addr() == to).then_some(*handle)
-        };
-        let handles: Vec<Handle> = self.connections.iter().filter_map(there).collect();
-        for handle in handles {
-            self.update(handle, |connection| connection.handle_unreachable(now));
-        }
-    }
-
-    /// The operating system refused to send a datagram of `size` bytes to `to`: the way there
-    /// carries less (U5).
-    pub fn handle_too_large(&mut self, to: SocketAddr, size: usize) {
-        let there = self.connections.values_mut();
-        there
-            .filter(|connection| connection.peer_addr() == to)
-            .for_each(|connection| connection.handle_too_large(size));
-    }
-
-    /// Does everything that is due at `now`; harmless when nothing is.
-    pub fn handle_timeout(&mut self, now: Duration) {
-        let mut after = Bound::Unbounded;
-        while let Some(&handle) = self.to_transmit.range((after, Bound::Unbounded)).next() {
-            after = Bound::Excluded(handle);
-            if self
-                .deadline(handle)
-                .is_some_and(|deadline| deadline <= now)
-            {
-                self.update(handle, |connection| connection.handle_timeout(now));
-            }
-        }
-        while let Some(handle) = self.deadlines.pop_due(now) {
-            self.update(handle, |connection| connection.handle_timeout(now));
-        }
-    }
-
-    /// The deadline by which to call [`handle_timeout`](Self::handle_timeout);
-    /// `None` asks for no call. Any other call may change it.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Duration> {
-        let touched = self.to_transmit.iter();
-        let touched = touched.filter_map(|handle| self.deadline(*handle));
-        touched.chain(self.deadlines.next()).min()
-    }
-
-    fn deadline(&self, handle: Handle) -> Option<Duration> {
-        self.connections.get(&handle)?.poll_timeout()
-    }
-
-    /// Clears `out` and fills it with the next datagrams to send to one place: one, or at most
-    /// `max_segments` of the same size, of which the last may be shorter. Connections take turns.
-    /// Any other call may give it something to do.
-    #[must_use]
-    pub fn poll_transmit(
-        &mut self,
-        now: Duration,
-        max_segments: usize,
-        out: &mut Vec<u8>,
-    ) -> Option<Transmit> {
-        out.clear();
-        if let Some(to) = self.answers.poll(out) {
-            add(&mut self.stats.datagrams_sent, 1);
-            return Some(Transmit {
-                to,
-                ecn: None,
-                segment_size: out.len(),
-            });
-        }
-        loop {
-            let after = (Bound::Excluded(self.served), Bound::Unbounded);
-            let next = self.to_transmit.range(after).next();
-            let handle = *next.or_else(|| self.to_transmit.first())?;
-            self.served = handle;
-            if let Some(connection) = self.connections.get_mut(&handle)
-                && let Some(segment_size) = fill(connection, now, max_segments, out)
-            {
-                let segments = out.len().div_ceil(segment_size) as u64;
-                add(&mut self.stats.datagrams_sent, segments);
-                return Some(Transmit {
-                    to: connection.peer_addr(),
-                    ecn: connection.ecn(),
-                    segment_size,
-                });
-            }
-            self.to_transmit.remove(&handle);
-            self.deadlines.set(handle, self.deadline(handle));
-            self.eventful.insert(handle);
-            self.bury(handle);
-        }
     }
 
     /// What happened, and to which connection. Any other call may give it
@@ -371,6 +161,10 @@ impl Endpoint {
             self.bury(handle);
         }
         while let Some(&handle) = self.eventful.first() {
+            if self.half_open.contains(&handle) {
+                self.eventful.remove(&handle); // its proof brings it back (H11)
+                continue;
+            }
             let event = self
                 .connection_mut_quietly(handle)
                 .and_then(Connection::poll_event);
@@ -393,22 +187,22 @@ impl Endpoint {
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection> {
         let open = !self.closed.contains(&handle) || self.told_closed == Some(handle);
-        self.connections.get(&handle).filter(|_| open)
+        self.table.get(handle).filter(|_| open)
     }
 
     /// A connection to write to, read from or close, until its
     /// [`Event::Closed`] has been fetched.
     #[must_use]
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
-        if self.connections.contains_key(&handle) && !self.closed.contains(&handle) {
+        if self.table.get(handle).is_some() && !self.closed.contains(&handle) {
             self.touch(handle);
         }
         self.connection_mut_quietly(handle)
     }
 
     fn connection_mut_quietly(&mut self, handle: Handle) -> Option<&mut Connection> {
-        self.connections
-            .get_mut(&handle)
+        self.table
+            .get_mut(handle)
             .filter(|_| !self.closed.contains(&handle))
     }
 
@@ -417,106 +211,4 @@ impl Endpoint {
     pub fn stats(&self) -> EndpointStats {
         self.stats
     }
-
-    /// The connection of this id, if the datagram comes from its peer (H10).
-    fn local(&self, from: SocketAddr, id: u64) -> Option<Handle> {
-        let handle = self.by_local.get(&id)?;
-        let connection = self.connections.get(handle)?;
-        (connection.peer_addr() == from).then_some(*handle)
-    }
-
-    fn update_known(&mut self, handle: Option<Handle>, change: impl FnOnce(&mut Connection)) {
-        match handle {
-            Some(handle) => self.update(handle, change),
-            None => add(&mut self.stats.unknown, 1),
-        }
-    }
-
-    fn update(&mut self, handle: Handle, change: impl FnOnce(&mut Connection)) {
-        let Some(connection) = self.connections.get_mut(&handle) else {
-            return;
-        };
-        let known = connection.remote_id();
-        change(connection);
-        if let Some(id) = connection.remote_id().filter(|_| known.is_none()) {
-            self.by_remote
-                .entry((connection.peer_addr(), id))
-                .or_insert(handle);
-        }
-        self.touch(handle);
-        self.bury(handle);
-    }
-
-    fn touch(&mut self, handle: Handle) {
-        self.to_transmit.insert(handle);
-        self.eventful.insert(handle);
-    }
-
-    /// Bounds what lingers: the oldest with nothing left to tell ends early, else
-    /// the oldest (K7).
-    fn limit_lingering(&mut self) {
-        if self.closed.len() <= MAX_LINGERING {
-            return;
-        }
-        let settled = |handle: &&Handle| {
-            let connection = self.connections.get(handle);
-            connection.is_some_and(Connection::is_close_settled)
-        };
-        let first = self.closed.iter().find(settled);
-        if let Some(&handle) = first.or_else(|| self.closed.first())
-            && let Some(connection) = self.connections.get_mut(&handle)
-        {
-            connection.end();
-            self.bury(handle);
-        }
-    }
-
-    /// Forgets a connection that is dead and whose end the host has heard.
-    fn bury(&mut self, handle: Handle) {
-        if !self.closed.contains(&handle) || self.told_closed == Some(handle) {
-            return;
-        }
-        let Some(connection) = self.connections.get(&handle).filter(|it| it.is_dead()) else {
-            return;
-        };
-        self.by_local.remove(&connection.local_id());
-        if let Some(id) = connection.remote_id() {
-            let key = (connection.peer_addr(), id);
-            if self.by_remote.get(&key) == Some(&handle) {
-                self.by_remote.remove(&key);
-            }
-        }
-        self.connections.remove(&handle);
-        self.closed.remove(&handle);
-        self.deadlines.set(handle, None);
-        self.to_transmit.remove(&handle);
-        self.eventful.remove(&handle);
-    }
-}
-
-/// Appends a datagram of the connection, and more of the same size behind a long one.
-fn fill(
-    connection: &mut Connection,
-    now: Duration,
-    max_segments: usize,
-    out: &mut Vec<u8>,
-) -> Option<usize> {
-    if !connection.poll_transmit(now, usize::MAX, out) {
-        return None;
-    }
-    let size = out.len();
-    let mut end = size;
-    for _ in 1..max_segments {
-        // A short one is shorter than what a next one may have to carry beside stream data.
-        let full = (MIN_SEGMENT..=connection.datagram_size()).contains(&size);
-        let goes_on = full
-            && out.len() == end
-            && connection.is_ecn_settled()
-            && end.saturating_add(size) <= LARGEST_DATAGRAM; // the system begins with one packet
-        if !goes_on || !connection.poll_transmit(now, size, out) {
-            break;
-        }
-        end = end.saturating_add(size);
-    }
-    Some(size)
 }

@@ -13,8 +13,8 @@ use crate::wire::Versions;
 /// What happened on a connection, from [`Endpoint::poll_event`](crate::Endpoint::poll_event).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake is done: the server's SETTINGS arrived here, or a client
-    /// with a valid cookie got its connection (H6, H7).
+    /// The handshake is done: the server's SETTINGS arrived here, or a client proved its address
+    /// to this server by a cookie or its first Data packet (H7, H11).
     Connected,
     /// R1 of [`Config::limits`](crate::Config::limits) is reached: the route may be stale, and
     /// the end may come. Comes again only after something was acknowledged (K10).

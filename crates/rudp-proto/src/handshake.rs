@@ -6,15 +6,21 @@ use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-use rto::Sampler;
+use rto::Sample;
 
 use crate::Secrets;
 use crate::trace::HandshakeStep;
-use crate::wire::{Cookie, ResetToken};
+use crate::wire::{Cookie, HELLO_LEN, ResetToken};
 
 /// How long a cookie is good for (H5): twice the usual cap of the RTO, since a Hello that
 /// is lost is only repeated after one RTO and must find its cookie still good.
 pub const COOKIE_LIFETIME: Duration = Duration::from_secs(120);
+
+/// Silence after which a client sends a PING while nothing of it was acknowledged: early enough
+/// for the timer to repeat it before the server forgets (H12).
+pub(crate) const FIRST_KEEPALIVE: Duration = Duration::from_secs(10);
+/// How many bytes an unproven address may get for each that came from it (H3).
+const AMPLIFICATION: usize = 3;
 
 /// Used cookies that are remembered, the newest ones; older ones are all refused (H6).
 const MAX_USED_COOKIES: usize = 8192;
@@ -148,21 +154,18 @@ pub(crate) fn same(a: &ResetToken, b: &ResetToken) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handshake {
     pub(crate) cookie: Option<Cookie>,
-    /// Karn for packets without a number: 0..1 is the Hello without a cookie,
-    /// 1..2 the one with it (H1).
-    sampler: Sampler,
     sent_at: Option<Duration>,
     /// The current Hello, with or without a cookie, was sent before.
     repeats: bool,
+    /// A Hello was repeated: nobody can tell which one an answer is to (H1).
+    ambiguous: bool,
 }
 
 impl Handshake {
     /// The current Hello is being sent.
     pub(crate) fn handle_sent(&mut self, now: Duration) -> HandshakeStep {
-        let start = u64::from(self.cookie.is_some());
-        self.sampler
-            .handle_sent(now, start..start.saturating_add(1));
         self.sent_at = Some(now);
+        self.ambiguous |= self.repeats;
         match (core::mem::replace(&mut self.repeats, true), self.cookie) {
             (true, _) => HandshakeStep::HelloAgain,
             (false, None) => HandshakeStep::Hello,
@@ -179,13 +182,40 @@ impl Handshake {
     }
 
     /// What was waited for arrived: the Challenge, or the SETTINGS.
-    pub(crate) fn sample(&mut self, now: Duration, accepted: bool) -> Option<rto::Sample> {
-        self.sampler.handle_acked(now, if accepted { 2 } else { 1 })
+    pub(crate) fn sample(&self, now: Duration) -> Option<Sample> {
+        let sent_at = self.sent_at.filter(|_| !self.ambiguous)?;
+        Some(Sample::of_transmission(sent_at, now))
     }
 
     /// When the last Hello was sent.
     pub(crate) fn sent_at(&self) -> Option<Duration> {
         self.sent_at
+    }
+}
+
+/// A server's side whose client has not proved its address: it only sends SETTINGS.
+#[derive(Copy, Clone, Debug, Default)]
+pub(crate) struct HalfOpen {
+    /// How many bytes may still be sent there (H3).
+    allowance: usize,
+    /// The length of the packet with the SETTINGS, once it was sent; less than a Hello's.
+    needed: usize,
+}
+
+impl HalfOpen {
+    /// A Hello came from the address.
+    pub(crate) fn handle_hello(&mut self) {
+        let more = HELLO_LEN.saturating_mul(AMPLIFICATION);
+        self.allowance = self.allowance.saturating_add(more);
+    }
+
+    pub(crate) fn may_send(&self) -> bool {
+        self.allowance >= self.needed
+    }
+
+    pub(crate) fn handle_sent(&mut self, bytes: usize) {
+        self.needed = bytes;
+        self.allowance = self.allowance.saturating_sub(bytes);
     }
 }
 

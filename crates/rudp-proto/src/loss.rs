@@ -144,6 +144,11 @@ impl Flight {
         self.newest.map(|newest| newest.number)
     }
 
+    /// Whether the peer has acknowledged anything.
+    pub(crate) fn has_acked(&self) -> bool {
+        self.newest.is_some()
+    }
+
     /// Whether many packets have left since one was acknowledged, and none of them asks for that
     /// (W11).
     pub(crate) fn is_unanswered(&self) -> bool {
@@ -181,6 +186,9 @@ impl Flight {
         self.last_sent = Some(now);
         if self.is_empty() {
             self.tail.begin(now);
+        }
+        if self.silence.is_some() && packet.content != Content::default() && !self.has_content() {
+            self.silence.iter_mut().for_each(|it| it.ask(now)); // nothing waited before (L13)
         }
         self.sent.push(SentPacket { number, ..packet });
     }

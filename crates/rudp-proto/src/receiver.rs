@@ -15,6 +15,8 @@ pub(crate) enum Unacceptable {
     /// No room for one more separate piece: the packet is not acknowledged, and
     /// comes again (F5).
     NoRoom,
+    /// It is about another connection: the packet is not acknowledged (H7).
+    Foreign,
     /// The peer broke a rule.
     Violation(&'static str),
 }

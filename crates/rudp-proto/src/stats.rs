@@ -91,6 +91,10 @@ pub struct EndpointStats {
     pub bad_cookies: u64,
     /// Challenges sent (H4).
     pub challenges_sent: u64,
+    /// Connections made for a Hello without a valid cookie (H11).
+    pub half_open: u64,
+    /// Those of them that ended before their client proved its address (H11).
+    pub half_open_lost: u64,
     /// Busy answers sent (H9).
     pub refusals_sent: u64,
     /// Stateless resets sent (K5).

@@ -35,7 +35,7 @@ pub const BASE_DATAGRAM: usize = 1200;
 /// The largest that an endpoint may be told to send and accept, in bytes: what UDP over IPv4 holds
 /// (W1).
 pub const LARGEST_DATAGRAM: usize = 65_507;
-/// The length of every Hello, in bytes: no answer to one is longer (H3).
+/// The length of every Hello, in bytes: no packet that answers one is longer (H3).
 pub const HELLO_LEN: usize = 128;
 /// The length of a stateless reset, in bytes; only a longer datagram provokes
 /// one (K5).

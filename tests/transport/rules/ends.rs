@@ -6,12 +6,12 @@ use conformance::time::{ms, s};
 use rudp_proto::wire::{Frame, Packet, RESET_LEN};
 use rudp_proto::{CloseReason, Config, Endpoint, Handle, Lost, Secrets};
 
-use super::{NO_KEEPALIVE, ack, data, established, stream};
+use super::{CHALLENGING, NO_KEEPALIVE, ack, data, established, stream};
 
 /// (K4)
 #[test]
 fn rule_rudp_k4_an_abort_is_told_at_once_with_the_settings_if_need_be() {
-    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let mut pair = Pair::new(CHALLENGING, clean());
     pair.lets_pass = Box::new(|at, from_client, _| from_client || at != ms(60));
     let client = pair.connect();
     pair.client.conn(client).put(&pattern(50_000)).unwrap();

@@ -1,50 +1,68 @@
-//! The handshake, H1 to H10.
+//! The handshake, H1 to H10; with a second exchange where a server challenges. Half-open
+//! connections are in `half_open`.
 
 use std::time::Duration;
 
 use conformance::datagrams::{encoded, has};
 use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
 use conformance::time::{ms, s};
-use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
+use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet, Params};
 use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Step};
 
-use super::{NO_KEEPALIVE, TRACED, established, hello, stream, violation};
+use super::{CHALLENGING, NO_KEEPALIVE, TRACED, established, hello, stream, violation};
+
+/// When a client connects of whose datagrams those of these numbers are lost, the samples that it
+/// takes until then, and its RTO.
+fn handshake(challenges: bool, lost: &'static [usize]) -> (Duration, Vec<Duration>, Duration) {
+    let max_half_open = if challenges { 0 } else { 1 };
+    let config = Config {
+        max_half_open,
+        ..TRACED
+    };
+    let mut pair = Pair::new(config, clean());
+    let mut sent = 0..;
+    pair.lets_pass = Box::new(move |_, from_client, _| {
+        !from_client || sent.next().is_some_and(|number| !lost.contains(&number))
+    });
+    let client = pair.connect();
+    pair.run_until(s(9));
+    let traces = pair.client.traces.iter();
+    let samples = traces.filter_map(|trace| match trace.step {
+        Step::Timer(rto::Event::Sampled { rtt, .. }) => Some(rtt),
+        _ => None,
+    });
+    let samples = samples.collect();
+    let rto = pair.client.conn(client).stats().rto;
+    (pair.client.events[0].0, samples, rto)
+}
 
 /// (H1)
 #[test]
 fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
     let mut pair = Pair::new(TRACED, clean());
-    pair.lets_pass = Box::new(|at, _, _| at >= s(3));
-    let client = pair.connect();
-    pair.run_until(s(3));
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.connect();
+    pair.run_until(s(8));
     let hellos: Vec<Duration> = pair.sent(true).iter().map(|(at, _)| *at).collect();
-    assert_eq!(hellos, [ms(0), s(1), s(3)]);
-    pair.run_until(s(4));
-    let samples = (pair.client.traces.iter()).filter_map(|trace| match trace.step {
-        Step::Timer(rto::Event::Sampled { rtt, rto, .. }) => Some((trace.at, rtt, rto)),
-        _ => None,
-    });
-    // The repeated Hello gives none; the one with the cookie does, and wins over 5.7.
-    assert_eq!(samples.collect::<Vec<_>>(), [(ms(3_080), ms(40), s(1))]);
-    assert_eq!(pair.client.conn(client).stats().rto, s(1));
+    assert_eq!(hellos, [ms(0), s(1), s(3), s(7)]);
 
-    // If the second exchange gives no sample either, 5.7 raises the RTO from 2 s to 3 s.
-    let rto = rto::Config {
-        initial_rto: ms(500),
-        min_rto: ms(500),
-        ..rto::Config::RFC6298
-    };
-    let mut pair = Pair::new(Config { rto, ..TRACED }, clean());
-    let mut sent = 0;
-    pair.lets_pass = Box::new(move |_, from_client, _| {
-        sent += u32::from(from_client);
-        !from_client || ![1, 3].contains(&sent)
-    });
-    let client = pair.connect();
-    pair.run_until(s(10));
-    assert!(pair.client.conn(client).is_established());
-    let stats = pair.client.conn(client).stats();
-    assert!((stats.samples, stats.rto) == (0, s(3)), "{stats:?}");
+    let rtt = ms(40);
+    // Without a sample 5.7 makes the RTO 3 s, if it is not longer already.
+    for (challenges, lost, connected, samples, rto) in [
+        (false, &[][..], ms(40), &[rtt][..], s(1)),
+        (false, &[0], ms(1_040), &[], s(3)),
+        (false, &[0, 1], ms(3_040), &[], s(4)),
+        (true, &[], ms(80), &[rtt, rtt], s(1)),
+        (true, &[1], ms(1_080), &[rtt], s(3)), // the one with the cookie
+        (true, &[0], ms(1_080), &[], s(3)),    // the SETTINGS could be the answer to the first
+    ] {
+        let expected = (connected, samples.to_vec(), rto);
+        assert_eq!(
+            handshake(challenges, lost),
+            expected,
+            "{challenges} {lost:?}"
+        );
+    }
 }
 
 /// (H2)
@@ -76,8 +94,8 @@ fn rule_rudp_h2_connection_ids_hang_on_the_seed_and_never_repeat() {
 
 /// (H3)
 #[test]
-fn rule_rudp_h3_a_stranger_gets_no_more_than_it_sent_and_no_state() {
-    let mut server = endpoint(Config::DEFAULT, 2);
+fn rule_rudp_h3_who_is_challenged_gets_no_more_than_it_sent_and_no_state() {
+    let mut server = endpoint(CHALLENGING, 2);
     server.listen(true);
     let mut client = endpoint(Config::DEFAULT, 1);
     let mut datagram = Vec::new();
@@ -113,7 +131,7 @@ fn challenged(config: Config) -> (Endpoint, Cookie) {
 /// (H4)
 #[test]
 fn rule_rudp_h4_the_first_challenge_is_answered_at_once_and_later_ones_with_the_timer() {
-    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let mut pair = Pair::new(CHALLENGING, clean());
     pair.lets_pass = Box::new(|_, _, _| false);
     pair.connect();
     pair.run_until(ms(40));
@@ -156,7 +174,7 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
         ("from elsewhere", s(0), elsewhere, 5, false),
         ("for another id", s(0), client_addr(), 6, false),
     ] {
-        let (mut server, cookie) = challenged(Config::DEFAULT);
+        let (mut server, cookie) = challenged(CHALLENGING);
         server.handle_datagram(at, from, None, &encoded(&hello(id, Some(cookie))));
         let connected = matches!(server.poll_event(), Some((_, Event::Connected)));
         assert_eq!(
@@ -165,12 +183,12 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
             "{case}"
         );
     }
-    let (_, cookie) = challenged(Config::DEFAULT);
+    let (_, cookie) = challenged(CHALLENGING);
     let secrets = Secrets {
         reset_key: [2; 32],
         seed: [3; 32],
     };
-    let mut restarted = Endpoint::new(Config::DEFAULT, secrets).unwrap();
+    let mut restarted = Endpoint::new(CHALLENGING, secrets).unwrap();
     restarted.listen(true);
     restarted.handle_datagram(s(0), client_addr(), None, &encoded(&hello(5, Some(cookie))));
     assert_eq!(restarted.poll_event(), None);
@@ -179,7 +197,7 @@ fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
 /// (H6)
 #[test]
 fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough() {
-    let (mut server, cookie) = challenged(NO_KEEPALIVE);
+    let (mut server, cookie) = challenged(CHALLENGING);
     let mut datagram = Vec::new();
     let mut settings = Vec::new();
     let mut now = s(0);
@@ -203,7 +221,7 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
 /// (H6)
 #[test]
 fn rule_rudp_h6_a_cookie_makes_one_connection() {
-    let (mut server, cookie) = challenged(Config::DEFAULT);
+    let (mut server, cookie) = challenged(CHALLENGING);
     let replay = encoded(&hello(5, Some(cookie)));
     let mut connections = 0;
     for second in 0..COOKIE_LIFETIME.as_secs() {
@@ -230,7 +248,7 @@ fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
     const COUNT: u64 = 10_000; // more than are remembered
     let config = Config {
         max_connections: 1,
-        ..Config::DEFAULT
+        ..CHALLENGING
     };
     let mut server = endpoint(config, 2);
     server.listen(true);
@@ -300,11 +318,24 @@ fn rule_rudp_h7_settings_count_once_and_never_change() {
     );
     assert!(pair.client.conn(client).is_established());
     assert_eq!(pair.client.events.len(), 1, "connected once");
-    let other = Frame::Settings {
+    // A half-open connection's, which an old Hello made.
+    let strange = Frame::Settings {
         connection_id: connection_id ^ 1,
         params,
     };
-    pair.inject(false, 71, vec![other]);
+    let sent = pair.log.len();
+    pair.inject(false, 71, vec![strange]);
+    assert!(pair.client.conn(client).is_established());
+    assert_eq!(pair.log.len(), sent, "nobody acknowledges them");
+    let params = Params {
+        messages: 11,
+        ..params
+    };
+    let other = Frame::Settings {
+        connection_id,
+        params,
+    };
+    pair.inject(false, 72, vec![other]);
     let [CloseReason::Lost(Lost::Violation(what))] = pair.client.closed()[..] else {
         panic!("{:?}", pair.client.closed());
     };
@@ -325,7 +356,7 @@ fn rule_rudp_h7_settings_count_once_and_never_change() {
 /// (H8)
 #[test]
 fn rule_rudp_h8_data_before_the_settings_is_dropped_and_comes_again() {
-    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let mut pair = Pair::new(CHALLENGING, clean());
     let mut lost = false;
     pair.lets_pass = Box::new(move |_, _, bytes| {
         let settings = has(bytes, |frame| matches!(frame, Frame::Settings { .. }));
@@ -343,6 +374,25 @@ fn rule_rudp_h8_data_before_the_settings_is_dropped_and_comes_again() {
     assert!(pair.frames(true).is_empty(), "nothing is acknowledged");
     pair.run_until(s(10));
     assert_eq!(pair.client.bytes(client), b"early");
+}
+
+/// (H8)
+#[test]
+fn rule_rudp_h8_what_was_written_before_leaves_with_the_first_acknowledgement() {
+    let mut pair = Pair::new(Config::DEFAULT, clean());
+    let client = pair.connect();
+    pair.client.send_all(client, b"early");
+    pair.run_until(ms(60));
+    let server = pair.server.handle();
+    assert_eq!(pair.server.bytes(server), b"early", "after 1.5 round trips");
+    let kinds = pair
+        .sent(true)
+        .into_iter()
+        .map(|(at, packet)| match packet {
+            Packet::Hello { .. } => (at, false),
+            other => (at, matches!(other, Packet::Data { .. })),
+        });
+    assert_eq!(kinds.collect::<Vec<_>>(), [(ms(0), false), (ms(40), true)]);
 }
 
 /// (H9)

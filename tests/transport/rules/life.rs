@@ -12,7 +12,9 @@ use rudp_proto::{
     CloseReason, Config, ConfigError, Endpoint, Event, Lost, Secrets, Step, VIOLATION_CODE,
 };
 
-use super::{NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream, stream_of};
+use super::{
+    CHALLENGING, NO_KEEPALIVE, PARAMS, TRACED, ack, data, established, hello, stream, stream_of,
+};
 
 /// (K1)
 #[test]
@@ -368,7 +370,7 @@ fn rule_rudp_k8_who_breaks_the_protocol_is_told_which_rule() {
 #[test]
 fn rule_rudp_k9_what_nobody_fetches_is_bounded() {
     // Answers to strangers.
-    let mut server = endpoint(Config::DEFAULT, 2);
+    let mut server = endpoint(CHALLENGING, 2);
     server.listen(true);
     for id in 0..1_000 {
         server.handle_datagram(s(0), client_addr(), None, &encoded(&hello(id, None)));

@@ -1,5 +1,7 @@
 //! Loss and timers, L1 to L16.
 
+use std::time::Duration;
+
 use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
@@ -334,6 +336,41 @@ fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
     let steps = pair.client.traces.iter().map(|trace| trace.step);
     let told = steps.filter(|step| *step == Step::PathProbe).count();
     assert_eq!(told as u64, counted);
+}
+
+/// (L13)
+#[test]
+fn rule_rudp_l13_what_is_sent_while_nothing_waits_is_a_probe_itself() {
+    let (mut pair, client, _) = established();
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.run_for(s(13));
+    assert!(pair.client.conn(client).stats().timeouts > 0, "of a PING");
+    let before = pair.client.conn(client).stats().path_probes;
+    pair.client.conn(client).put(b"x").unwrap();
+    for (after, probes) in [(249, 0), (1, 1)] {
+        pair.run_for(ms(after));
+        let stats = pair.client.conn(client).stats();
+        assert_eq!(stats.path_probes - before, probes);
+    }
+}
+
+/// (L14)
+#[test]
+fn rule_rudp_l14_what_has_no_round_trip_to_go_by_is_repeated_after_a_second() {
+    let mut pair = Pair::new(TRACED, clean());
+    pair.lets_pass = Box::new(|at, from_client, _| !from_client || at == s(1));
+    let client = pair.connect();
+    pair.client.conn(client).put(b"x").unwrap();
+    pair.run_until(s(9));
+    assert_eq!(
+        pair.client.conn(client).stats().rto,
+        s(6),
+        "after 3 s, (5.7-1)"
+    );
+    let frames = pair.frames(true).into_iter();
+    let data = frames.filter(|(_, _, frame)| matches!(frame, Frame::Stream { .. }));
+    let left: Vec<Duration> = data.map(|(at, _, _)| at).collect();
+    assert_eq!(left, [ms(1_040), ms(2_040), ms(3_040)]);
 }
 
 /// (L14)

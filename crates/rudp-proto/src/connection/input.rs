@@ -16,13 +16,34 @@ use crate::wire::{Cookie, Frame, Frames, Params, ResetToken, Versions};
 use crate::{CloseReason, Ecn, Lost, Side};
 
 impl Connection {
+    /// A Hello of the client, the first one or again, with a proof of its address or without.
+    pub(crate) fn handle_hello(&mut self, now: Duration, proved: bool) {
+        self.now = now;
+        let Some(half_open) = &mut self.half_open else {
+            return; // the SETTINGS are on their way, again if need be (H6)
+        };
+        half_open.handle_hello();
+        self.last_received = now;
+        if proved {
+            self.handle_proved();
+        }
+    }
+
+    /// The client receives at its address: the application hears of it (H11).
+    fn handle_proved(&mut self) {
+        if self.half_open.take().is_some() {
+            self.events.connected = true;
+            self.events.unanswered = false; // it was about the SETTINGS alone
+        }
+    }
+
     /// The server asks for a proof of the address (H4).
     pub(crate) fn handle_challenge(&mut self, now: Duration, cookie: Cookie) {
         self.now = now;
         if self.phase != Phase::Connecting || !self.handshake.handle_challenge(cookie) {
             return;
         }
-        let sample = self.handshake.sample(now, false);
+        let sample = self.handshake.sample(now);
         self.handle_handshake_acked(now, sample);
         self.hello_due = true;
         self.update_stats();
@@ -39,7 +60,7 @@ impl Connection {
             return self.lose(CloseReason::Lost(Lost::Version(*theirs)));
         };
         (self.version, self.negotiated) = (version, true);
-        let sample = self.handshake.sample(now, false);
+        let sample = self.handshake.sample(now);
         self.handle_handshake_acked(now, sample);
         self.handshake = Handshake::default();
         self.hello_due = true;
@@ -60,6 +81,7 @@ impl Connection {
         self.now = now;
         match self.phase {
             Phase::Connecting => self.lose(CloseReason::Lost(Lost::Refused)),
+            Phase::Open if self.is_half_open() => self.lose(CloseReason::Lost(Lost::Refused)),
             Phase::Open | Phase::Lingering { .. } => _ = self.unreachable_at.get_or_insert(now),
             Phase::Dead => {}
         }
@@ -91,6 +113,7 @@ impl Connection {
         if self.phase == Phase::Dead || strange {
             return; // the SETTINGS are on another packet, and this one comes again (H8)
         }
+        self.handle_proved();
         add(&mut self.stats.packets_received, 1);
         add(&mut self.stats.bytes_received, bytes as u64);
         self.trace(now, Step::Received(TracedPacket { number, bytes }));
@@ -111,7 +134,8 @@ impl Connection {
                 self.acks.handle_ecn(now, ecn);
                 self.path_probe_due |= self.probes_path() && self.flight.handle_heard(now);
             }
-            Err(Unacceptable::NoRoom) => {} // not acknowledged: it comes again (F5)
+            // Not acknowledged: it comes again (F5), or is nothing to this connection (H7).
+            Err(Unacceptable::NoRoom | Unacceptable::Foreign) => {}
             Err(Unacceptable::Violation(what)) => self.handle_violation(what),
         }
         self.update_stats();
@@ -218,16 +242,18 @@ impl Connection {
     ) -> Result<(), Unacceptable> {
         if self.phase != Phase::Connecting {
             let known = self.remote.filter(|_| self.side == Side::Client);
-            let same = known.is_some_and(|remote| (remote.id, remote.params) == (id, params));
-            let error = Unacceptable::Violation("other SETTINGS than before (H7)");
-            return if same { Ok(()) } else { Err(error) };
+            return match known {
+                Some(remote) if remote.id != id => Err(Unacceptable::Foreign), // of an old Hello
+                Some(remote) if remote.params == params => Ok(()),
+                _ => Err(Unacceptable::Violation("other SETTINGS than before (H7)")),
+            };
         }
         if self.params.versions.common(&params.versions) != Some(self.version) {
             let what = "a version that negotiation does not lead to (N4)";
             return Err(Unacceptable::Violation(what));
         }
         self.hello_due = false;
-        let sample = self.handshake.sample(now, true);
+        let sample = self.handshake.sample(now);
         self.flight.timer_mut().handle_data_phase(now); // (5.7-1); a clean sample, next, wins
         self.handle_handshake_acked(now, sample);
         self.trace(now, Step::Handshake(HandshakeStep::Settings));

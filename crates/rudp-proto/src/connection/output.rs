@@ -37,6 +37,9 @@ impl Connection {
         };
         if sent {
             self.last_sent = now;
+            if let Some(half_open) = &mut self.half_open {
+                half_open.handle_sent(out.len().saturating_sub(begin));
+            }
             add(&mut self.stats.packets_sent, 1);
             add(&mut self.stats.bytes_sent, written(out, begin));
             self.update_stats();
@@ -70,6 +73,9 @@ impl Connection {
         let Some(remote) = self.remote else {
             return false;
         };
+        if self.half_open.is_some_and(|it| !it.may_send()) {
+            return false; // until the next Hello (H3)
+        }
         self.congestion.set_packet(self.mtu.size() as u64); // (U6)
         let by_timer = core::mem::take(&mut self.probe_due);
         let ack_due = self.acks.deadline().is_some_and(|deadline| deadline <= now);

@@ -6,10 +6,11 @@ use rto::{Expiry, Timeout};
 
 use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
+use crate::handshake::FIRST_KEEPALIVE;
 use crate::loss::Content;
 use crate::stats::add;
 use crate::trace::{LossTrigger, Step};
-use crate::{CloseReason, Lost};
+use crate::{CloseReason, Lost, Side};
 
 /// The rank of what an expiry need not repeat.
 const NOTHING: u64 = u64::MAX;
@@ -95,14 +96,20 @@ impl Connection {
     fn keepalive_at(&self) -> Option<Duration> {
         let quiet = self.phase == Phase::Open && self.flight.is_empty() && !self.ping_due;
         let last = self.last_sent.max(self.last_received);
-        self.keepalive
+        let every = match self.keepalive {
+            _ if self.side == Side::Server || self.flight.has_acked() => self.keepalive,
+            Some(every) => Some(every.min(FIRST_KEEPALIVE)), // (H12)
+            None => Some(FIRST_KEEPALIVE),
+        };
+        every
             .filter(|_| quiet && !self.closing.is_held())
             .map(|every| last.saturating_add(every))
     }
 
-    /// A peer that has closed may be silent (L13).
+    /// A peer that has closed may be silent (L13), and an address without a proof gets no more
+    /// than the timer repeats (H3).
     pub(super) fn probes_path(&self) -> bool {
-        self.phase == Phase::Open && !self.closing.is_held()
+        self.phase == Phase::Open && !self.closing.is_held() && !self.is_half_open()
     }
 
     fn path_probe_at(&self) -> Option<Duration> {

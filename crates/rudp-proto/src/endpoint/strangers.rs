@@ -1,5 +1,5 @@
-//! Answers to addresses without a connection: no state is kept for them, and
-//! none gets more bytes than it sent (H3).
+//! What comes from addresses without a connection: Hellos, and what nobody knows. Answers keep no
+//! state, and are shorter than what they answer (H3).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -45,8 +45,8 @@ impl Endpoint {
         }
     }
 
-    /// A Hello: challenged without a valid cookie (H4), else accepted (H6) or
-    /// refused (H9).
+    /// A Hello: accepted with a valid cookie (H6), or else while few are half open (H11);
+    /// challenged otherwise (H4), and refused where there is no room (H9).
     pub(super) fn handle_hello(
         &mut self,
         now: Duration,
@@ -62,32 +62,39 @@ impl Endpoint {
         if params.versions.common(&self.config.versions) != Some(version) {
             return add(&mut self.stats.malformed, 1); // negotiation does not lead there (N4)
         }
-        if self.by_remote.contains_key(&(from, client_id)) {
-            return; // its SETTINGS are on their way, again if need be (H6)
-        }
         let good = |cookie: &Cookie| {
             self.keys.accepts(now, from, client_id, cookie) && self.used_cookies.allow(cookie)
         };
-        let Some(good) = cookie.filter(good) else {
-            if cookie.is_some() {
+        let proof = cookie.filter(good);
+        let proved = proof.is_some();
+        let known = self.table.by_remote(from, client_id);
+        if known.is_none() {
+            if cookie.is_some() && !proved {
                 add(&mut self.stats.bad_cookies, 1);
             }
-            let cookie = self.keys.mint_cookie(now, from, client_id);
-            if self.answer(from, version, Packet::Challenge { client_id, cookie }) {
-                add(&mut self.stats.challenges_sent, 1);
+            if !proved && self.is_crowded() {
+                let cookie = self.keys.mint_cookie(now, from, client_id);
+                if self.answer(from, version, Packet::Challenge { client_id, cookie }) {
+                    add(&mut self.stats.challenges_sent, 1);
+                }
+                return;
             }
-            return;
-        };
-        if self.is_full() {
-            if self.answer(from, version, Packet::Refuse { client_id }) {
-                add(&mut self.stats.refusals_sent, 1);
+            if !self.make_room() {
+                if self.answer(from, version, Packet::Refuse { client_id }) {
+                    add(&mut self.stats.refusals_sent, 1);
+                }
+                return;
             }
+        }
+        if let Some(cookie) = proof {
+            self.used_cookies.insert(cookie);
+        }
+        if let Some(handle) = known {
+            self.update(handle, |it| it.handle_hello(now, proved));
         } else {
-            self.used_cookies.insert(good);
-            let handle = self.insert(now, from, |birth| {
-                Connection::accept(birth, version, client_id, params)
+            self.insert(now, from, |birth| {
+                Connection::accept(birth, version, client_id, params, proved)
             });
-            self.by_remote.insert((from, client_id), handle);
         }
     }
 
@@ -97,7 +104,7 @@ impl Endpoint {
     pub(super) fn handle_unknown(&mut self, from: SocketAddr, header: &Header<'_>, len: usize) {
         let id = header.id;
         add(&mut self.stats.unknown, 1);
-        if len <= RESET_LEN || self.by_local.contains_key(&id) {
+        if len <= RESET_LEN || self.table.has_local(id) {
             return;
         }
         let token = self.keys.reset_token(id);

@@ -73,10 +73,11 @@ impl Flight {
 
     /// What is to be repeated next if nothing arrives, and when (L14).
     fn tail(&self) -> Option<(u64, Duration)> {
-        let srtt = self.timer.estimator().srtt()?;
+        let srtt = self.timer.estimator().srtt();
         let oldest = self.sent.oldest_waiting();
         let oldest = oldest.filter(|_| self.silence.is_none())?;
-        let window = self.reordering.window(srtt);
+        let window = srtt.map(|srtt| self.reordering.window(srtt));
+        let window = window.unwrap_or_default();
         let deadline = self.tail.deadline(oldest.sent_at, srtt, window)?;
         Some((oldest.number, deadline))
     }
@@ -119,7 +120,7 @@ impl Flight {
     }
 
     /// Whether anything in flight must arrive.
-    fn has_content(&self) -> bool {
+    pub(super) fn has_content(&self) -> bool {
         let mut packets = self.sent.in_flight();
         packets.any(|packet| packet.content != Content::default())
     }

@@ -19,6 +19,9 @@ const WAITS: Estimator = match Estimator::new(rto::Config {
     Err(_) => panic!("a valid config"),
 };
 
+/// How long to wait while no round trip is known (RFC 8985, 7.2).
+const UNMEASURED: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(super) struct Tail {
     /// How long the oldest packet of each ACK had waited for it: a round trip and, where the
@@ -63,15 +66,19 @@ impl Tail {
     pub(super) fn deadline(
         &self,
         oldest: Duration,
-        srtt: Duration,
+        srtt: Option<Duration>,
         window: Duration,
     ) -> Option<Duration> {
         if self.probes >= MOST_PROBES {
             return None;
         }
-        let first = || srtt.saturating_mul(2).saturating_add(self.max_ack_delay);
-        let usual = self.waits.srtt().map_or_else(first, |_| self.waits.rto());
-        let wait = usual.max(srtt.saturating_add(window));
+        let wait = srtt.map_or(UNMEASURED, |srtt| {
+            let usual = match self.waits.srtt() {
+                Some(_) => self.waits.rto(),
+                None => srtt.saturating_mul(2).saturating_add(self.max_ack_delay),
+            };
+            usual.max(srtt.saturating_add(window))
+        });
         let asked = if self.probes > 0 {
             self.probed.max(oldest)
         } else {
