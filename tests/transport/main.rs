@@ -6,6 +6,7 @@ mod batches;
 mod connections;
 mod ends;
 mod estimator;
+mod first_answer;
 mod hostile;
 mod matrix;
 mod rules;
