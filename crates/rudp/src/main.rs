@@ -26,7 +26,7 @@ enum Command {
     Send(send::Args),
     /// Relay datagrams, as badly as you ask
     Relay(relay::Args),
-    /// See a file cross a hostile network, in about 40 seconds
+    /// See a file cross a hostile network, in about 45 seconds
     #[command(after_help = EXIT_CODES)]
     Demo(demo::Args),
     /// Draw what a trace tells: round trips, windows, rates, losses

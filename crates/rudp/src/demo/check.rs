@@ -107,7 +107,7 @@ fn late(record: &Record) -> Finding {
     soft(
         packets > 0 && expiries == 0,
         format!(
-            "packets that only come late cost no expiry, and what was done about them is undone: {} late, {}",
+            "packets that only come late are seen as such and cost no expiry: {} late, {}",
             thousands(packets),
             count(undone, "reduction undone", "reductions undone")
         ),

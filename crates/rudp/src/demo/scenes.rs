@@ -66,8 +66,9 @@ pub static SCRIPT: [Scene; 6] = [
     Scene {
         title: "packets overtake each other",
         about: "Nothing is lost, but each packet takes 20 to 50 ms. At first every packet that three \
-                others overtake is taken for lost. Then it arrives, which undoes what was done about \
-                it, and from there on the sender waits as long as packets were late.",
+                others overtake is taken for lost. Then it arrives: what congestion control did \
+                about it, if anything, is undone, and from there on the sender waits as long as packets \
+                were late.",
         opening: Opening::Weather(Weather::Disorder),
         ends: Ends::Fresh {
             rounds: 40,
