@@ -59,7 +59,7 @@ impl Wanted {
             if index == 0 {
                 println!("{title}");
             }
-            println!("{:<4}{}", name(row), line(row));
+            println!("{:<5}{}", name(row), line(row));
         }
     }
 }
@@ -84,7 +84,7 @@ fn main() -> Result<()> {
 }
 
 fn transfers(wanted: &Wanted) {
-    let title = "16 MiB over 100 Mbit/s                              Mbit/s   gate  overhead %   gate    lost \
+    let title = "16 MiB over 100 Mbit/s                               Mbit/s   gate  overhead %   gate    lost \
                  spurious  timeouts";
     wanted.table(
         title,
@@ -115,7 +115,7 @@ fn transfers(wanted: &Wanted) {
 }
 
 fn small_messages(wanted: &Wanted) {
-    let title = "100 B every 20 ms, 40 ms                           p50 ms    p99   gate  p99.9   gate \
+    let title = "100 B every 20 ms, 40 ms                            p50 ms    p99   gate  p99.9   gate \
                  wire B   gate  timeouts";
     wanted.table(
         title,
@@ -154,7 +154,7 @@ fn what(row: &messages::Row) -> String {
 }
 
 fn deadlines(wanted: &Wanted) {
-    let title = "messages, one way, good for 100 ms               arrived %  oldest ms   gate  misreported  \
+    let title = "messages, one way, good for 100 ms                arrived %  oldest ms   gate  misreported  \
                  bytes %";
     wanted.table(
         title,
@@ -183,7 +183,7 @@ fn deadlines(wanted: &Wanted) {
 
 fn outages(wanted: &Wanted) {
     let title =
-        "the same stream, 40 ms                        silence after ms   gate  later gap   lost";
+        "the same stream, 40 ms                         silence after ms   gate  later gap   lost";
     wanted.table(
         title,
         &outage::ROWS,
@@ -204,7 +204,7 @@ fn outages(wanted: &Wanted) {
 }
 
 fn shares(wanted: &Wanted) {
-    let title = "two flows, 20 ms                            Mbit/s: one, other  share %     gate   Jain  \
+    let title = "two flows, 20 ms                             Mbit/s: one, other  share %     gate   Jain  \
                  dropped";
     wanted.table(
         title,
