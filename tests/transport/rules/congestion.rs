@@ -346,10 +346,11 @@ fn rule_rudp_g9_a_loss_is_congestion_only_with_evidence() {
     let (cubic, _) = steady(Congestion::Cubic, wide(250_000, "5%"));
     assert!(cubic < 1_000_000, "{cubic}: the losses bite");
     // A queue that overflows is no random loss, however short it is.
-    for queue in [250_000, 25_000] {
+    // Of one that holds a whole pipe, a startup leaves a tenth free (G8).
+    for (queue, most) in [(250_000, 5), (25_000, 40)] {
         let (bytes, stats) = steady(Congestion::Bbr, wide(queue, "0%"));
         assert!(bytes > 10_000_000, "{queue}: {bytes}");
         let share = stats.packets_lost * 1_000 / stats.packets_sent;
-        assert!(share < 40, "{queue}: {share} of 1,000 packets lost");
+        assert!(share < most, "{queue}: {share} of 1,000 packets lost");
     }
 }

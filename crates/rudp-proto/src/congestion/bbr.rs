@@ -91,6 +91,8 @@ pub(super) struct Bbr {
     bandwidth: [u64; 2],
     min_rtt: Option<Duration>,
     min_rtt_at: Duration,
+    /// The shortest mean of a round: with jitter well above the shortest of all.
+    usual_rtt: Option<Duration>,
     /// The shortest round trip since the last probe for it, and when it was.
     probed_rtt: (Duration, Duration),
     round: Round,
@@ -123,6 +125,7 @@ impl Bbr {
             bandwidth: [0; 2],
             min_rtt: None,
             min_rtt_at: Duration::ZERO,
+            usual_rtt: None,
             probed_rtt: (Duration::MAX, Duration::ZERO),
             round: Round::default(),
             growth: Growth::default(),
@@ -206,8 +209,12 @@ impl Bbr {
 
     /// So many percent of what fills the pipe without a queue.
     fn pipe(&self, share: u64) -> u64 {
+        self.pipe_of(self.min_rtt, share)
+    }
+
+    fn pipe_of(&self, rtt: Option<Duration>, share: u64) -> u64 {
         let bandwidth = self.max_bandwidth().min(self.bounds.low_rate);
-        match self.min_rtt {
+        match rtt {
             Some(rtt) if bandwidth > 0 => {
                 percent(bytes_in(rtt, bandwidth), share).max(self.min_pipe())
             }
@@ -271,6 +278,10 @@ impl Bbr {
     /// A round ended: does it show congestion (G9), and does the bandwidth still grow?
     fn handle_round(&mut self, ack: &Ack) {
         self.cycle_rounds = self.cycle_rounds.saturating_add(1);
+        self.usual_rtt = [self.usual_rtt, self.round.mean_rtt()]
+            .into_iter()
+            .flatten()
+            .min();
         self.aggregation.handle_round();
         let probing = matches!(self.phase, Phase::Startup | Phase::Up);
         if probing && !ack.app_limited {
@@ -400,14 +411,15 @@ impl Bbr {
 
     /// The window grows by what arrives, up to twice the pipe and what a pacer's bursts need.
     fn grow(&mut self, ack: &Ack) {
-        let gain = match self.phase {
-            Phase::Startup => 220, // the shortest round trip may be far below the usual one
-            Phase::Up => 225,
-            _ => 200,
+        let pipe = match self.phase {
+            // Less than a queue of one pipe holds beside it: what is too much is seen late.
+            Phase::Startup => self.pipe_of(self.usual_rtt.or(self.min_rtt), 190),
+            Phase::Up => self.pipe(225),
+            _ => self.pipe(200),
         };
         let bursts = bytes_in(BURSTS, self.max_bandwidth());
         let extra = self.aggregation.extra();
-        let most = self.pipe(gain).saturating_add(bursts.max(extra));
+        let most = pipe.saturating_add(bursts.max(extra));
         let window = &mut self.bounds.window;
         let grown = window.saturating_add(ack.acked);
         if self.filled {

@@ -19,6 +19,9 @@ pub(super) struct Round {
     lost: u64,
     ce: u64,
     rtt: Option<Duration>,
+    /// Of so many ACKs, the sum of their round trips.
+    acks: u32,
+    rtts: Duration,
     /// The best delivery rate, and the most that was delivered between a packet's departure and
     /// its acknowledgement.
     pub(super) best_rate: u64,
@@ -42,6 +45,8 @@ impl Round {
         self.acked = self.acked.saturating_add(ack.acked);
         self.ce = self.ce.saturating_add(ack.ce);
         self.rtt = Some(self.rtt.map_or(ack.rtt, |rtt| rtt.min(ack.rtt)));
+        self.acks = self.acks.saturating_add(1);
+        self.rtts = self.rtts.saturating_add(ack.rtt);
         self.best_rate = self.best_rate.max(ack.rate.unwrap_or_default());
         self.most_in_flight = self.most_in_flight.max(ack.delivered_in_flight);
     }
@@ -66,6 +71,11 @@ impl Round {
         };
         let many = lost(MANY) || (stalled && lost(SOME));
         many || (self.lost > 0 && self.is_queued(min_rtt))
+    }
+
+    /// The mean of its round trips.
+    pub(super) fn mean_rtt(&self) -> Option<Duration> {
+        self.rtts.checked_div(self.acks)
     }
 
     /// The network said so (E4).
@@ -119,6 +129,12 @@ mod tests {
             !round(10, 90).is_congested(None, false, PACKET),
             "nothing to compare with"
         );
+        let mut two = round(0, 20);
+        two.handle_ack(&Ack {
+            rtt: Duration::from_millis(40),
+            ..Ack::default()
+        });
+        assert_eq!(two.mean_rtt(), Some(Duration::from_millis(30)));
         let mut short = Round::new(0);
         short.handle_lost(6 * PACKET);
         assert!(!short.is_congested(min, false, PACKET), "chance");
