@@ -1,10 +1,8 @@
 //! All connections of one socket, and the answers to strangers.
 //!
 //! [`input`] takes datagrams, [`output`] makes them, [`life`] is about who comes and goes, and
-//! [`table`] finds them; [`strangers`] answers whom nobody knows, [`deadlines`] tells whose timer is
-//! due.
+//! [`table`] finds them; [`strangers`] answers whom nobody knows.
 
-mod deadlines;
 mod input;
 mod life;
 mod output;
@@ -21,6 +19,7 @@ use core::time::Duration;
 use rto::Estimator;
 
 use crate::handshake::{Keys, UsedCookies};
+use crate::queue::Queue;
 use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
 pub use output::Transmit;
 use table::Table;
@@ -95,7 +94,7 @@ pub struct Endpoint {
     /// The one whose `Closed` was fetched just now: it still has counters to read.
     told_closed: Option<Handle>,
     /// Of those connections that are not in `to_transmit`.
-    deadlines: deadlines::Deadlines,
+    deadlines: Queue<Duration, Handle>,
     /// Connections that may have something to send, and the one served last.
     to_transmit: BTreeSet<Handle>,
     served: Handle,
@@ -121,7 +120,7 @@ impl Endpoint {
             half_open: BTreeSet::new(),
             closed: BTreeSet::new(),
             told_closed: None,
-            deadlines: deadlines::Deadlines::default(),
+            deadlines: Queue::default(),
             to_transmit: BTreeSet::new(),
             served: Handle(0),
             eventful: BTreeSet::new(),

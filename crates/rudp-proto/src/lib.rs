@@ -34,6 +34,7 @@ mod event;
 mod handshake;
 mod loss;
 mod mtu;
+mod queue;
 mod ranges;
 mod receiver;
 mod sender;

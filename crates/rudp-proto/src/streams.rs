@@ -164,14 +164,9 @@ impl Streams {
         let stream = self.writable(id)?;
         // As much as is left to the others (F6).
         let room = free.saturating_sub(stream.buffered()) / 2;
-        let was_starved = stream.starved;
         let taken = stream.write(data, room);
-        let is_starved = stream.starved;
-        if is_starved && !was_starved {
-            self.sending.starved.push_back(id);
-        }
         self.sending.handle_written(taken);
-        self.line_up(id);
+        self.handle_change(id);
         Ok(taken)
     }
 
@@ -190,7 +185,7 @@ impl Streams {
             }
             Err(error) => Err(error),
         };
-        self.line_up(id);
+        self.handle_change(id);
         self.settle_send(id);
         finished
     }
@@ -205,6 +200,7 @@ impl Streams {
         for (id, stream) in &mut self.sends {
             stream.finish();
             self.sending.line_up(*id, stream);
+            self.sending.note_starved(*id, stream);
         }
         let done = self.sends.iter().filter(|(_, stream)| stream.is_done());
         let done: VecDeque<StreamId> = done.map(|(id, _)| *id).collect();
@@ -233,6 +229,7 @@ impl Streams {
         };
         self.sending.forget_bytes(id, stream);
         stream.reset(code, stopped);
+        self.sending.note_starved(id, stream);
         if stream.reset_to_tell().is_some() {
             self.tell(Control::Reset(id));
         }

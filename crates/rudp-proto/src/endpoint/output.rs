@@ -37,7 +37,7 @@ impl Endpoint {
                 self.update(handle, |connection| connection.handle_timeout(now));
             }
         }
-        while let Some(handle) = self.deadlines.pop_due(now) {
+        while let Some(handle) = self.deadlines.pop_if(|deadline| deadline <= now) {
             self.update(handle, |connection| connection.handle_timeout(now));
         }
     }
@@ -48,7 +48,7 @@ impl Endpoint {
     pub fn poll_timeout(&self) -> Option<Duration> {
         let touched = self.to_transmit.iter();
         let touched = touched.filter_map(|handle| self.deadline(*handle));
-        touched.chain(self.deadlines.next()).min()
+        touched.chain(self.deadlines.first()).min()
     }
 
     fn deadline(&self, handle: Handle) -> Option<Duration> {

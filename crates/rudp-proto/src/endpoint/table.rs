@@ -25,6 +25,17 @@ impl Table {
         self.connections.len()
     }
 
+    /// Of the map and each index.
+    #[cfg(test)]
+    pub(super) fn sizes(&self) -> [usize; 4] {
+        [
+            self.connections.len(),
+            self.by_local.len(),
+            self.by_remote.len(),
+            self.by_address.len(),
+        ]
+    }
+
     pub(super) fn get(&self, handle: Handle) -> Option<&Connection> {
         self.connections.get(&handle)
     }

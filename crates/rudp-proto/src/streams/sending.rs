@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use super::{MAX_MESSAGE, Streams};
 use crate::StreamId;
+use crate::queue::Queue;
 use crate::ranges::length;
 use crate::sender::{Chunk, SendStream};
 use crate::wire::{self, Params};
@@ -37,8 +38,8 @@ pub(super) struct Sending {
     /// peer's window with parts, of which none can be read (M5).
     messages_behind: VecDeque<StreamId>,
     has_message: bool,
-    /// Streams whose writer waits for room.
-    pub(super) starved: VecDeque<StreamId>,
+    /// Streams whose writer waits for room: for more than the stream itself has in the buffer (F6).
+    starved: Queue<usize, StreamId>,
     /// When messages are given up (M4).
     pub(super) deadlines: BTreeSet<(Duration, StreamId)>,
 }
@@ -58,7 +59,7 @@ impl Sending {
             fresh: VecDeque::new(),
             messages_behind: VecDeque::new(),
             has_message: false,
-            starved: VecDeque::new(),
+            starved: Queue::default(),
             deadlines: BTreeSet::new(),
         }
     }
@@ -115,6 +116,12 @@ impl Sending {
         self.unacknowledged = self.unacknowledged.saturating_sub(stream.unacknowledged());
     }
 
+    /// Notes what the writer of a stream waits for, if it does.
+    pub(super) fn note_starved(&mut self, id: StreamId, stream: &SendStream) {
+        let buffered = stream.starved.then(|| stream.buffered());
+        self.starved.set(id, buffered);
+    }
+
     /// Puts a stream in line for what it has to send.
     pub(super) fn line_up(&mut self, id: StreamId, stream: &mut SendStream) {
         if !stream.in_urgent && stream.urgent_chunk(1).is_some() {
@@ -156,6 +163,7 @@ impl Sending {
         if let Some(deadline) = stream.deadline {
             self.deadlines.remove(&(deadline, id));
         }
+        self.starved.set(id, None);
     }
 
     pub(super) fn clear(&mut self) {
@@ -174,9 +182,11 @@ impl Streams {
         self.sending.unacknowledged
     }
 
-    pub(super) fn line_up(&mut self, id: StreamId) {
+    /// The application did something to its half.
+    pub(super) fn handle_change(&mut self, id: StreamId) {
         if let Some(stream) = self.sends.get_mut(&id) {
             self.sending.line_up(id, stream);
+            self.sending.note_starved(id, stream);
         }
     }
 
@@ -263,6 +273,7 @@ impl Streams {
         let fresh = stream.handle_acked(chunk);
         let freed = before.saturating_sub(stream.buffered());
         self.sending.handle_freed(chunk.id, freed);
+        self.sending.note_starved(chunk.id, stream);
         let left = self.sending.unacknowledged.saturating_sub(fresh);
         self.sending.unacknowledged = left;
         if stream.awaited && stream.is_acknowledged() == Ok(true) {
@@ -298,19 +309,14 @@ impl Streams {
         if news.message_refused && self.sending.free_for_messages() > 0 {
             (news.message_refused, news.message_room) = (false, true);
         }
-        let sends = &mut self.sends;
-        self.sending.starved.retain(|id| {
-            let stream = sends.get_mut(id).filter(|stream| stream.starved);
-            let Some(stream) = stream else {
-                return false;
-            };
-            let is_full = free.saturating_sub(stream.buffered()) < 2;
-            if !is_full {
+        // As much as a write needs to take a byte.
+        let has_room = |buffered| free.saturating_sub(buffered) >= 2;
+        while let Some(id) = self.sending.starved.pop_if(has_room) {
+            if let Some(stream) = self.sends.get_mut(&id) {
                 stream.starved = false;
-                news.writable(*id, stream);
+                news.writable(id, stream);
             }
-            is_full
-        });
+        }
     }
 }
 

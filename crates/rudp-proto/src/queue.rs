@@ -1,0 +1,75 @@
+//! What waits for something that grows, a time or room, so that looking for what is next costs the
+//! same however much waits.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// Each waits for one `K`; of equal ones, the smallest `V` is first.
+#[derive(Debug)]
+pub(crate) struct Queue<K, V> {
+    order: BTreeSet<(K, V)>,
+    of: BTreeMap<V, K>,
+}
+
+impl<K, V> Default for Queue<K, V> {
+    fn default() -> Self {
+        Self {
+            order: BTreeSet::new(),
+            of: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Ord + Copy, V: Ord + Copy> Queue<K, V> {
+    /// It waits for this from now on, or for nothing.
+    pub(crate) fn set(&mut self, value: V, key: Option<K>) {
+        let old = match key {
+            Some(key) => self.of.insert(value, key),
+            None => self.of.remove(&value),
+        };
+        if old == key {
+            return;
+        }
+        if let Some(key) = key {
+            self.order.insert((key, value)); // first: a set that is never empty keeps its memory
+        }
+        if let Some(old) = old {
+            self.order.remove(&(old, value));
+        }
+    }
+
+    /// What the first one waits for.
+    pub(crate) fn first(&self) -> Option<K> {
+        self.order.first().map(|(key, _)| *key)
+    }
+
+    /// Takes the first one, if what it waits for `is_there`.
+    pub(crate) fn pop_if(&mut self, is_there: impl FnOnce(K) -> bool) -> Option<V> {
+        let (key, value) = *self.order.first()?;
+        if !is_there(key) {
+            return None;
+        }
+        self.set(value, None);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_that_waits_for_least_is_first_wherever_it_waited_before() {
+        let mut queue = Queue::default();
+        for (value, key) in [('a', 3), ('b', 2), ('c', 2), ('d', 1)] {
+            queue.set(value, Some(key));
+        }
+        queue.set('a', Some(1));
+        queue.set('d', Some(4));
+        queue.set('b', None);
+        assert_eq!(queue.first(), Some(1));
+        assert_eq!(queue.pop_if(|key| key < 1), None);
+        let order: [Option<char>; 4] = core::array::from_fn(|_| queue.pop_if(|_| true));
+        assert_eq!(order, [Some('a'), Some('c'), Some('d'), None]);
+        assert!(queue.first().is_none() && queue.of.is_empty());
+    }
+}
