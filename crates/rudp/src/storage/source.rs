@@ -59,16 +59,24 @@ impl Source {
         self.offset
     }
 
-    /// Makes sure that what was read is one state of the file, and not parts of several.
+    /// Makes sure, when all was read, that it is one state of the file, and not parts of several nor
+    /// the beginning alone: some files, as those of `/proc`, hold more than the system says.
     ///
     /// # Errors
     ///
     /// Those of the file system; one that says so if the file was written to
-    /// since it was opened.
+    /// since it was opened, or goes on.
     pub(crate) fn check_unchanged(&self) -> io::Result<()> {
+        let goes_on = self.offset == self.length && (&self.file).read(&mut [0])? > 0;
         let now = self.file.metadata()?;
         if (now.len(), now.modified().ok()) == (self.length, self.modified) {
-            Ok(())
+            match goes_on {
+                false => Ok(()),
+                true => Err(io::Error::other(format!(
+                    "the file goes on after the {} bytes that the system says it has",
+                    self.length
+                ))),
+            }
         } else {
             Err(io::Error::other("the file changed while it was being sent"))
         }
@@ -182,6 +190,15 @@ mod tests {
         let modified = file.as_file().set_modified(SystemTime::UNIX_EPOCH);
         modified.expect("set");
         source.check_unchanged().expect_err("changed");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_holds_more_than_the_system_says_is_not_sent_in_part() {
+        let mut source = Source::open(Path::new("/proc/version")).expect("opened");
+        assert_eq!(source.read(&mut [0; 10]).expect("read"), 0);
+        let error = source.check_unchanged().expect_err("there is more");
+        assert!(error.to_string().contains("after the 0 bytes"), "{error}");
     }
 
     #[test]
