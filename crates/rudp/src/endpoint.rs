@@ -4,7 +4,7 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use rudp_proto::{CloseReason, Config, EndpointStats, Secrets};
 use tokio::{
-    sync::{Mutex, mpsc},
+    sync::{Mutex, Semaphore, mpsc},
     task::JoinHandle,
     time::timeout,
 };
@@ -92,7 +92,7 @@ impl std::error::Error for ConnectError {}
 pub struct Endpoint {
     local: SocketAddr,
     shared: Arc<Shared>,
-    incoming: Mutex<mpsc::UnboundedReceiver<Connection>>,
+    incoming: Mutex<mpsc::Receiver<Connection>>,
     driver: JoinHandle<()>,
 }
 
@@ -136,7 +136,8 @@ impl Endpoint {
         };
         let core = rudp_proto::Endpoint::new(config, secrets)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let (queue, incoming) = mpsc::unbounded_channel();
+        let most = config.max_connections.min(Semaphore::MAX_PERMITS);
+        let (queue, incoming) = mpsc::channel(most);
         let shared = Shared::new(options.clock, core, queue);
         let driver = Driver::new(socket, shared.clone(), options.on_trace);
         Ok(Self {

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) core: rudp_proto::Endpoint,
     slots: BTreeMap<Handle, Slot>, // one per connection that is not closed
-    incoming: Option<mpsc::UnboundedSender<Connection>>, // at most `max_connections` queue here
+    incoming: Option<mpsc::Sender<Connection>>, // some that queue here may be over already
 }
 
 /// What is to be passed on once the state is no longer locked.
@@ -65,7 +65,7 @@ impl Shared {
     pub(crate) fn new(
         clock: Clock,
         core: rudp_proto::Endpoint,
-        incoming: mpsc::UnboundedSender<Connection>,
+        incoming: mpsc::Sender<Connection>,
     ) -> Arc<Self> {
         let state = State {
             core,
@@ -149,12 +149,12 @@ impl Shared {
     }
 
     /// Hands an accepted connection to the application. If the endpoint takes
-    /// no more, the connection is dropped, and aborted with it: so this must
-    /// not be called with the state locked.
+    /// no more, or `max_connections` wait there, the connection is dropped, and
+    /// aborted with it: so this must not be called with the state locked.
     pub(crate) fn accept(&self, connection: Connection) {
         tracing::debug!(handle = ?connection.handle(), "accepted");
         let queue = self.lock().incoming.clone();
-        _ = queue.map(|queue| queue.send(connection));
+        _ = queue.map(|queue| queue.try_send(connection));
     }
 }
 

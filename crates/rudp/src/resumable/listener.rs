@@ -11,7 +11,7 @@ use rudp_proto::CloseReason;
 use tokio::{
     io::AsyncReadExt,
     io::AsyncWriteExt,
-    sync::{self, mpsc, oneshot},
+    sync::{self, Semaphore, mpsc, oneshot},
     task::JoinHandle,
     time::timeout,
 };
@@ -70,7 +70,7 @@ impl Default for ListenerOptions {
 #[derive(Debug)]
 pub struct ResumableListener {
     sessions: Arc<Sessions>,
-    accepted: sync::Mutex<mpsc::UnboundedReceiver<Resumable>>, // at most `max_sessions`
+    accepted: sync::Mutex<mpsc::Receiver<Resumable>>,
     serving: Mutex<Option<Serving>>,
 }
 
@@ -85,7 +85,7 @@ struct Serving {
 struct Sessions {
     options: ListenerOptions,
     known: Mutex<Known>,
-    accept: mpsc::UnboundedSender<Resumable>,
+    accept: mpsc::Sender<Resumable>, // at most `max_sessions`, of which some may be over
 }
 
 /// The ways to the sessions.
@@ -107,12 +107,7 @@ impl ResumableListener {
     /// Starts to accept at an endpoint. Must be called within a runtime.
     #[must_use]
     pub fn start(endpoint: Endpoint, options: ListenerOptions) -> Self {
-        let (accept, accepted) = mpsc::unbounded_channel();
-        let sessions = Arc::new(Sessions {
-            options,
-            known: Mutex::default(),
-            accept,
-        });
+        let (sessions, accepted) = Sessions::new(options);
         let listener = Self {
             sessions,
             accepted: sync::Mutex::new(accepted),
@@ -202,6 +197,18 @@ async fn greet(connection: Connection, sessions: Arc<Sessions>) {
 }
 
 impl Sessions {
+    /// The second is where new ones come out.
+    fn new(options: ListenerOptions) -> (Arc<Self>, mpsc::Receiver<Resumable>) {
+        let most = options.max_sessions.clamp(1, Semaphore::MAX_PERMITS);
+        let (accept, accepted) = mpsc::channel(most);
+        let sessions = Arc::new(Self {
+            options,
+            known: Mutex::default(),
+            accept,
+        });
+        (sessions, accepted)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -214,7 +221,9 @@ impl Sessions {
         match by_id.entry(hello.session) {
             Entry::Occupied(way) => Ok(way.get().clone()),
             Entry::Vacant(_) if !hello.is_new => Err((code::UNKNOWN, "no such session")),
-            Entry::Vacant(_) if open >= self.options.max_sessions => {
+            Entry::Vacant(_)
+                if open >= self.options.max_sessions || self.accept.capacity() == 0 =>
+            {
                 Err((code::FULL, "no room for one more session"))
             }
             Entry::Vacant(place) => {
@@ -228,7 +237,7 @@ impl Sessions {
                 let session = Session::new(hello.session, self.options.buffer, teller);
                 let session = Arc::new(session);
                 // An error: nobody accepts any more, and the handle is dropped.
-                _ = self.accept.send(Resumable::new(session.clone()));
+                _ = self.accept.try_send(Resumable::new(session.clone()));
                 let lifetime = self.options.lifetime;
                 tokio::spawn(run(session, arrivals, lifetime, Arc::downgrade(self)));
                 Ok(way)
@@ -318,5 +327,34 @@ async fn carry(
             }
             End::Lost(reason) => session.teller.tell(Resuming::CutOff(reason)), // it will come back
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn sessions_that_end_before_they_are_accepted_do_not_pile_up() {
+        let options = ListenerOptions {
+            max_sessions: 2,
+            ..ListenerOptions::default()
+        };
+        let (sessions, mut accepted) = Sessions::new(options);
+        let find = |name| {
+            let hello = Hello {
+                session: [name; 16],
+                received: 0,
+                is_new: true,
+            };
+            sessions.find(&hello).map(drop).map_err(|(code, _)| code)
+        };
+        for name in 0..2 {
+            assert_eq!(find(name), Ok(()));
+            sessions.lock().by_id.clear(); // it is over
+        }
+        assert_eq!(find(2), Err(code::FULL));
+        assert!(accepted.recv().await.is_some());
+        assert_eq!(find(2), Ok(()));
     }
 }

@@ -40,6 +40,24 @@ async fn closed_port() -> SocketAddr {
 }
 
 #[tokio::test]
+async fn connections_that_end_before_they_are_accepted_do_not_pile_up() {
+    let mut options = EndpointOptions::default();
+    options.config.max_connections = 2;
+    let server = Endpoint::bind(any(), options).expect("a socket");
+    let client = endpoint();
+    for _ in 0..5 {
+        let connected = within(client.connect(server.local_addr())).await;
+        connected.expect("nobody is there").abort(0, "gone");
+    }
+    within(client.shutdown()).await;
+    let mut waiting = 0;
+    while let Ok(Some(_)) = timeout(Duration::ZERO, server.accept()).await {
+        waiting += 1;
+    }
+    assert_eq!(waiting, 2);
+}
+
+#[tokio::test]
 async fn both_directions_work_at_once_and_a_close_loses_nothing() {
     let (server, client) = (endpoint(), endpoint());
     let (accepted, connected) = pair(&server, &client).await;
