@@ -1,5 +1,6 @@
 //! One test for each rule of `spec/rudp.md`.
 
+mod bounds;
 mod close;
 mod congestion;
 mod ecn;

@@ -9,6 +9,10 @@ use crate::streams::Window;
 /// The most separate pieces kept beyond the first gap of a stream (F5).
 const MAX_PIECES: usize = 1024;
 
+/// Bytes for which a stream keeps memory while it has nothing to read: all of them together no more
+/// than the window of the connection (F5).
+const KEPT: usize = 8 << 10;
+
 /// Why a frame is not taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unacceptable {
@@ -272,6 +276,18 @@ impl RecvStream {
         self.ready.drain(..count);
         self.read = self.read.saturating_add(count as u64);
         Found::Bytes(count)
+    }
+
+    /// Whether it keeps memory for much, and has nothing to read.
+    pub(crate) fn is_roomy(&self) -> bool {
+        self.ready.is_empty() && self.ready.capacity() > KEPT
+    }
+
+    /// Gives memory back while it has nothing to read.
+    pub(crate) fn tighten(&mut self) {
+        if self.is_roomy() {
+            self.ready.shrink_to(KEPT);
+        }
     }
 
     /// Takes all that is in order at once.

@@ -8,6 +8,10 @@ use core::time::Duration;
 use crate::ranges::{RangeSet, length};
 use crate::{StreamId, WriteError};
 
+/// Bytes for which a stream keeps memory while it has nothing to send: all of them together no more
+/// than their buffer has (F6).
+const KEPT: usize = 16 << 10;
+
 /// A piece of a stream as one packet carries it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
@@ -278,8 +282,12 @@ impl SendStream {
             self.base = prefix.end;
             self.acked.pop_first();
         }
-        let base = self.base;
-        self.repeated.retain(|(range, _)| range.end > base);
+        let (base, acked) = (self.base, &self.acked);
+        let is_needed = |range: &Range<u64>| range.end > base && !acked.covers(range);
+        self.repeated.retain(|(range, _)| is_needed(range));
+        if self.buffer.is_empty() {
+            self.buffer.shrink_to(KEPT);
+        }
         fresh
     }
 

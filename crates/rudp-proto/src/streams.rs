@@ -47,6 +47,8 @@ pub(crate) struct Streams {
     most_stream_window: u64,
     /// Separate pieces of all streams (F5).
     pieces: usize,
+    /// The one stream that may keep memory for much while it has nothing to read (F5).
+    roomy: Option<StreamId>,
     /// Messages that are whole, in the order in which they became so.
     inbox: VecDeque<StreamId>,
     control: BTreeSet<Control>,
@@ -74,6 +76,7 @@ impl Streams {
             received: 0,
             most_stream_window: most.min(config.stream_window as u64),
             pieces: 0,
+            roomy: None,
             inbox: VecDeque::new(),
             control: BTreeSet::new(),
             is_peer_gone: false,
@@ -250,6 +253,11 @@ impl Streams {
         match stream.read(buf) {
             Found::Bytes(count) => {
                 let due = stream.window.consume(count as u64) && stream.needs_window();
+                if stream.is_roomy() && self.roomy != Some(id) {
+                    let before = self.roomy.replace(id);
+                    let before = before.and_then(|id| self.recvs.get_mut(&id));
+                    before.into_iter().for_each(RecvStream::tighten);
+                }
                 if due {
                     self.tell(Control::MaxStreamData(id));
                 }
@@ -332,11 +340,18 @@ impl Streams {
         }
     }
 
-    /// If both halves are gone, the peer may open another one (S4).
+    /// If both halves are gone, its opener may open another one (S3, S4).
     fn settle(&mut self, id: StreamId) {
-        let over = !self.sends.contains_key(&id) && !self.recvs.contains_key(&id);
-        if over && id.opener() != self.side && self.peers.get_mut(id.kind()).end() {
-            self.tell(Control::MaxStreams(id.kind()));
+        let kind = id.kind();
+        if self.sends.contains_key(&id) || self.recvs.contains_key(&id) {
+            return;
+        }
+        if id.opener() == self.side {
+            if self.own.get_mut(kind).end() {
+                self.news.may_open(kind);
+            }
+        } else if self.peers.get_mut(kind).end() {
+            self.tell(Control::MaxStreams(kind));
         }
     }
 

@@ -170,6 +170,7 @@ fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
         ("an empty range", &[2, 9, 0, 0, 0]),
         ("two ranges that touch", &[2, 9, 0, 1, 1, 0, 1]),
         ("below zero", &[2, 9, 0, 0, 11]),
+        ("two ACKs", &[2, 9, 0, 0, 1, 2, 9, 0, 0, 1]),
     ] {
         let datagram = sealed([&data(vec![Frame::Ping])[..14], body].concat());
         assert!(Packet::decode(&datagram, 0).is_err(), "{case}");

@@ -224,8 +224,10 @@ impl Connection {
             }
             Frame::MaxStreams { kind, count } => streams.handle_max_streams(kind, count),
             Frame::ResetStream { id, code, size } => {
-                self.closing.put_off(); // (K3)
-                streams.handle_reset(now, id, code, size)?;
+                let is_first = streams.handle_reset(now, id, code, size)?;
+                if is_first {
+                    self.closing.put_off(); // (K3)
+                }
             }
             Frame::StopSending { id, code } => streams.handle_stop(now, id, code)?,
             _ => {}

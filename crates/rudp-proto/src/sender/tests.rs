@@ -45,6 +45,18 @@ fn the_window_holds_new_data_back_but_not_lost_data() {
 }
 
 #[test]
+fn of_what_is_acknowledged_no_carrier_is_remembered() {
+    let mut stream = written(100, &[7; 50]);
+    stream.handle_sent(0, &chunk(0..1)); // never acknowledged
+    for at in 1..50 {
+        stream.handle_sent(2 * at, &chunk(at..at + 1));
+        stream.handle_sent(2 * at + 1, &chunk(at..at + 1));
+        assert_eq!(stream.handle_acked(&chunk(at..at + 1)), 1);
+    }
+    assert!(stream.repeated.is_empty());
+}
+
+#[test]
 fn what_a_later_packet_carries_too_is_lost_only_with_it() {
     let mut stream = written(100, b"abcdefgh");
     stream.handle_sent(0, &chunk(0..4));

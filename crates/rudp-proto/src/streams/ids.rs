@@ -6,6 +6,9 @@ use crate::StreamKind;
 /// peer's limit is known.
 const FEWEST: u64 = 1;
 
+/// As many streams of each kind this side has at once, whatever the peer allows (S3).
+pub(super) const MOST_OWN: u64 = 65_536;
+
 /// Something for each kind of stream.
 #[derive(Debug, Default)]
 pub(super) struct PerKind<T> {
@@ -33,6 +36,8 @@ impl<T> PerKind<T> {
 #[derive(Debug)]
 pub(super) struct OwnIds {
     next: u64,
+    /// How many are over.
+    ended: u64,
     /// How many the peer allows.
     limit: u64,
     /// The application wanted one more.
@@ -43,6 +48,7 @@ impl Default for OwnIds {
     fn default() -> Self {
         Self {
             next: 0,
+            ended: 0,
             limit: FEWEST,
             refused: false,
         }
@@ -53,7 +59,7 @@ impl OwnIds {
     /// The index of a new stream, if there may be one (S3).
     pub(super) fn open(&mut self) -> Option<u64> {
         let index = self.next;
-        if index >= self.limit {
+        if index >= self.limit.min(self.ended.saturating_add(MOST_OWN)) {
             self.refused = true;
             return None;
         }
@@ -75,6 +81,12 @@ impl OwnIds {
         let raised = limit > self.limit;
         self.limit = self.limit.max(limit);
         raised && core::mem::take(&mut self.refused)
+    }
+
+    /// One is over; says whether the application waits for that.
+    pub(super) fn end(&mut self) -> bool {
+        self.ended = self.ended.saturating_add(1);
+        self.next < self.limit && core::mem::take(&mut self.refused)
     }
 }
 

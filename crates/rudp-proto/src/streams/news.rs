@@ -5,7 +5,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 
 use crate::receiver::RecvStream;
 use crate::sender::SendStream;
-use crate::{Event, StreamId};
+use crate::{Event, StreamId, StreamKind};
 
 use super::Streams;
 
@@ -25,6 +25,14 @@ pub(super) struct News {
 }
 
 impl News {
+    /// One more stream of this kind may be opened.
+    pub(super) fn may_open(&mut self, kind: StreamKind) {
+        match kind {
+            StreamKind::Bytes => self.may_open = true,
+            StreamKind::Message => self.message_room = true,
+        }
+    }
+
     pub(super) fn readable(&mut self, id: StreamId, stream: &mut RecvStream) {
         if !core::mem::replace(&mut stream.in_readable, true) {
             self.readable.push_back(id);

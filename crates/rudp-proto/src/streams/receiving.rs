@@ -128,19 +128,20 @@ impl Streams {
         Ok((fresh, urgency))
     }
 
-    /// A RESET_STREAM frame (S6).
+    /// A RESET_STREAM frame; says whether it is the first one and cuts the stream (S6).
     pub(crate) fn handle_reset(
         &mut self,
         now: Duration,
         id: StreamId,
         code: u64,
         size: u64,
-    ) -> Result<(), Unacceptable> {
+    ) -> Result<bool, Unacceptable> {
         self.admit_from_sender(now, id, size)?;
         let Some(stream) = self.recvs.get_mut(&id) else {
-            return Ok(());
+            return Ok(false);
         };
         let (highest, pieces) = (stream.highest(), stream.pieces());
+        let was_cut = stream.is_cut();
         let unread = stream.handle_reset(code, size)?;
         let others = self.pieces.saturating_sub(pieces);
         self.pieces = others.saturating_add(stream.pieces());
@@ -158,7 +159,7 @@ impl Streams {
                 StreamKind::Message => self.forget_recv(id), // nobody hears of it (M4)
             }
         }
-        Ok(())
+        Ok(is_cut && !was_cut)
     }
 
     /// A STOP_SENDING frame (S7).
@@ -195,10 +196,7 @@ impl Streams {
     /// A MAX_STREAMS frame (S3).
     pub(crate) fn handle_max_streams(&mut self, kind: StreamKind, count: u64) {
         if self.own.get_mut(kind).handle_limit(count) {
-            match kind {
-                StreamKind::Bytes => self.news.may_open = true,
-                StreamKind::Message => self.news.message_room = true,
-            }
+            self.news.may_open(kind);
         }
     }
 }

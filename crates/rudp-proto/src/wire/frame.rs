@@ -223,10 +223,14 @@ impl<'a> Frames<'a> {
     /// Decodes every frame once, so that a packet is taken whole or not at all (W4).
     pub(super) fn check(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut rest = body;
-        let mut any = false;
+        let (mut any, mut acks) = (false, 0_u8);
         while let Some(frame) = decode_next(&mut rest) {
-            frame?;
+            let is_ack = matches!(frame?, Frame::Ack(_));
+            acks = acks.saturating_add(is_ack.into());
             any = true;
+        }
+        if acks > 1 {
+            return Err(DecodeError::Field("a Data packet with two ACKs")); // (W7)
         }
         if !any {
             return Err(DecodeError::Field("a Data packet without a frame")); // (W6)
