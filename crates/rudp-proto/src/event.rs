@@ -138,7 +138,8 @@ impl fmt::Display for Lost {
 /// Why [`Connection::open_stream`](crate::Connection::open_stream) refuses.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The peer allows no more streams until some are over: wait for [`Event::MayOpen`] (S3).
+    /// The peer allows no more streams until some are over, or 65,536 of them are open: wait for
+    /// [`Event::MayOpen`] (S3).
     TooMany,
     /// The connection is closing or closed.
     Closed,
@@ -155,7 +156,8 @@ pub enum MessageError {
         /// The most it may have.
         limit: usize,
     },
-    /// The peer allows no more messages until it has read some, or the application has not
+    /// The peer allows no more messages until it has read some, 65,536 of them are not
+    /// acknowledged, or the application has not
     /// fetched what it was told of expired ones: wait for [`Event::MessageWritable`] (S3).
     TooMany,
     /// The buffer has no room: wait for [`Event::MessageWritable`] (F6).

@@ -173,7 +173,8 @@ impl Endpoint {
     }
 
     /// Waits for the next connection from a client. `None`: there will be no
-    /// more. Cancel-safe.
+    /// more. While [`max_connections`](Config::max_connections) wait to be accepted, those that are
+    /// over included, further ones are aborted. Cancel-safe.
     pub async fn accept(&self) -> Option<Connection> {
         self.incoming.lock().await.recv().await
     }

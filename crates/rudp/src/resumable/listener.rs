@@ -36,8 +36,9 @@ pub struct ListenerOptions {
     pub buffer: usize,
     /// How long a session waits for its client; default 10 minutes.
     pub lifetime: Duration,
-    /// How many sessions there may be; default 1,024. A client with one more is refused, and tries
-    /// again later.
+    /// How many sessions there may be, and how many may wait for
+    /// [`accept`](ResumableListener::accept), those that are over included; default 1,024. A client
+    /// with one more is refused, and tries again later.
     pub max_sessions: usize,
     /// Hears of each connection that carries a session, and of its loss; default: nobody.
     pub observe: Option<Observer<ResumeEvent>>,
