@@ -7,7 +7,9 @@
 //! ```
 //!
 //! Each side has one thread. GB/s is stream data over time from connect to close; CPU-s/GB is
-//! what both sides took, kernel included.
+//! what both sides took, kernel included. "Asleep" is the share of the time in which the sender and
+//! the receiver had nothing to do: neither ran nor waited for a processor, so it tells a transport
+//! that waits from a machine that is busy. "Lost" counts datagrams.
 
 #![expect(clippy::disallowed_methods, reason = "measures time")]
 
@@ -23,10 +25,13 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
-use rudp::{Endpoint, EndpointOptions};
+use rudp::{Config, Endpoint, EndpointOptions};
 use tokio::{io::Interest, net::UdpSocket, runtime, time::timeout};
 
 const BLOCK: usize = 1 << 16;
+/// The longest datagram, in bytes: the default, and where the path is known to carry jumbo frames.
+const ETHERNET: usize = Config::DEFAULT.max_datagram;
+const JUMBO: usize = 9_000 - 20 - 8;
 const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 fn main() -> Result<()> {
@@ -34,28 +39,44 @@ fn main() -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let check = args.contains(&"check");
     if let ["serve", ..] = args[..] {
-        run(serve(check, |address| println!("{address}")))?;
-        println!("{}", cpu_of("self")?.as_millis());
+        let used = run(serve(check, ETHERNET, |address| println!("{address}")))?;
+        println!("{} {}", used.cpu.as_nanos(), used.asleep.as_nanos());
         return Ok(());
     }
     let gib: u64 = args.first().map_or(Ok(4), |gib| gib.parse())?;
     let bytes = gib << 30;
 
-    println!("{gib} GiB                       GB/s  CPU-s/GB");
-    let (bytes_raw, seconds, cpu) = raw(bytes)?;
-    report("UDP of 1,200 B, GSO, GRO", bytes_raw, seconds, cpu);
-    let (seconds, cpu) = two_threads(bytes, check)?;
-    report("rudp, two threads", bytes, seconds, cpu);
-    let (seconds, cpu) = two_processes(bytes, check)?;
-    report("rudp, two processes", bytes, seconds, cpu);
+    println!("{gib} GiB                        GB/s  CPU-s/GB   asleep, %    lost");
+    report("UDP of 1,200 B, GSO, GRO", &raw(bytes)?);
+    for datagram in [ETHERNET, JUMBO] {
+        let what = format!("rudp of {datagram} B, two threads");
+        report(&what, &two_threads(bytes, check, datagram)?);
+    }
+    let what = format!("rudp of {ETHERNET} B, two processes");
+    report(&what, &two_processes(bytes, check)?);
     Ok(())
 }
 
+/// A transfer, as its two sides saw it.
+struct Outcome {
+    bytes: u64,
+    time: Duration,
+    sender: Used,
+    receiver: Used,
+    lost: Option<u64>,
+}
+
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-fn report(what: &str, bytes: u64, time: Duration, cpu: Duration) {
-    let gb = bytes as f64 / 1e9;
-    let (rate, cost) = (gb / time.as_secs_f64(), cpu.as_secs_f64() / gb);
-    println!("{what:<28} {rate:6.2} {cost:9.2}");
+fn report(what: &str, outcome: &Outcome) {
+    let gb = outcome.bytes as f64 / 1e9;
+    let cpu = (outcome.sender.cpu + outcome.receiver.cpu).as_secs_f64();
+    let (rate, cost) = (gb / outcome.time.as_secs_f64(), cpu / gb);
+    let asleep = |side: &Used| 100.0 * side.asleep.div_duration_f64(outcome.time);
+    let (sender, receiver) = (asleep(&outcome.sender), asleep(&outcome.receiver));
+    let lost = outcome
+        .lost
+        .map_or_else(|| "-".into(), |lost| lost.to_string());
+    println!("{what:<29} {rate:5.2} {cost:9.2} {sender:5.0} {receiver:5.0} {lost:>7}");
 }
 
 fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
@@ -65,17 +86,20 @@ fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     runtime.block_on(future)
 }
 
-fn two_threads(bytes: u64, check: bool) -> Result<(Duration, Duration)> {
-    let before = cpu_of("self")?;
+fn two_threads(bytes: u64, check: bool, datagram: usize) -> Result<Outcome> {
     let (tell, told) = mpsc::channel();
-    let server = thread::spawn(move || run(serve(check, move |address| _ = tell.send(address))));
-    let time = run(send(told.recv()?, bytes))?;
-    server.join().expect("the server ends by itself")?;
-    Ok((time, cpu_of("self")?.saturating_sub(before)))
+    let serve = move || {
+        run(serve(check, datagram, move |address| {
+            _ = tell.send(address)
+        }))
+    };
+    let server = thread::spawn(serve);
+    let sent = run(send(told.recv()?, bytes, datagram))?;
+    let receiver = server.join().expect("the server ends by itself")?;
+    Ok(Outcome { receiver, ..sent })
 }
 
-fn two_processes(bytes: u64, check: bool) -> Result<(Duration, Duration)> {
-    let before = cpu_of("self")?;
+fn two_processes(bytes: u64, check: bool) -> Result<Outcome> {
     let mut server = Command::new(env::current_exe()?)
         .arg("serve")
         .args(check.then_some("check"))
@@ -83,17 +107,33 @@ fn two_processes(bytes: u64, check: bool) -> Result<(Duration, Duration)> {
         .spawn()?;
     let mut lines = BufReader::new(server.stdout.take().context("a pipe")?).lines();
     let address = lines.next().context("an address")??.parse()?;
-    let time = run(send(address, bytes))?;
-    let theirs = lines.next().context("its time")??.parse()?;
+    let sent = run(send(address, bytes, ETHERNET))?;
+    let theirs = lines.next().context("what it used")??;
+    let (cpu, asleep) = theirs.split_once(' ').context("two numbers")?;
     ensure!(server.wait()?.success());
-    let ours = cpu_of("self")?.saturating_sub(before);
-    Ok((time, ours + Duration::from_millis(theirs)))
+    let receiver = Used {
+        cpu: Duration::from_nanos(cpu.parse()?),
+        asleep: Duration::from_nanos(asleep.parse()?),
+    };
+    Ok(Outcome { receiver, ..sent })
 }
 
-async fn send(to: SocketAddr, bytes: u64) -> Result<Duration> {
-    let endpoint = Endpoint::client_to(to, EndpointOptions::default())?;
+fn options(max_datagram: usize) -> EndpointOptions {
+    let config = Config {
+        max_datagram,
+        ..Config::DEFAULT
+    };
+    EndpointOptions {
+        config,
+        ..EndpointOptions::default()
+    }
+}
+
+/// What the receiver used is not in the answer.
+async fn send(to: SocketAddr, bytes: u64, datagram: usize) -> Result<Outcome> {
+    let endpoint = Endpoint::client_to(to, options(datagram))?;
     let block = block();
-    let start = Instant::now();
+    let usage = Usage::begin()?;
     let connection = endpoint.connect(to).await?;
     let (mut send, _recv) = connection.open_stream().await?;
     for _ in 0..bytes / BLOCK as u64 {
@@ -101,16 +141,23 @@ async fn send(to: SocketAddr, bytes: u64) -> Result<Duration> {
     }
     send.finish()?;
     connection.close(0, "").await;
-    let time = start.elapsed();
+    let (time, sender) = usage.end()?;
     endpoint.shutdown().await;
-    Ok(time)
+    Ok(Outcome {
+        bytes,
+        time,
+        sender,
+        receiver: Used::default(),
+        lost: Some(connection.stats().packets_lost),
+    })
 }
 
 /// Takes one connection, and all that its first stream carries.
-async fn serve(check: bool, tell: impl FnOnce(SocketAddr)) -> Result<()> {
-    let endpoint = Endpoint::bind(LOCAL, EndpointOptions::default())?;
+async fn serve(check: bool, datagram: usize, tell: impl FnOnce(SocketAddr)) -> Result<Used> {
+    let endpoint = Endpoint::bind(LOCAL, options(datagram))?;
     tell(endpoint.local_addr());
     let connection = endpoint.accept().await.context("a connection")?;
+    let usage = Usage::begin()?;
     let (_send, mut recv) = connection.accept_stream().await?;
     let (expected, mut received) = (block(), vec![0; BLOCK]);
     let mut at = 0;
@@ -123,8 +170,9 @@ async fn serve(check: bool, tell: impl FnOnce(SocketAddr)) -> Result<()> {
         at = (at + len) % BLOCK;
     }
     connection.closed().await;
+    let (_, used) = usage.end()?;
     endpoint.shutdown().await;
-    Ok(())
+    Ok(used)
 }
 
 fn block() -> Vec<u8> {
@@ -134,8 +182,7 @@ fn block() -> Vec<u8> {
 }
 
 /// Datagrams of 1,200 bytes, as fast as the kernel takes them: what arrived, and in which time.
-fn raw(bytes: u64) -> Result<(u64, Duration, Duration)> {
-    let before = cpu_of("self")?;
+fn raw(bytes: u64) -> Result<Outcome> {
     let (tell, told) = mpsc::channel();
     let receiver = thread::spawn(move || {
         run(async {
@@ -143,11 +190,11 @@ fn raw(bytes: u64) -> Result<(u64, Duration, Duration)> {
             let state = UdpSocketState::new((&io).into())?;
             tell.send(io.local_addr()?)?;
             let mut buffers = vec![0; 4 << 16];
-            let (mut received, mut start, mut end) = (0, None, Instant::now());
+            let (mut received, mut usage, mut end) = (0, None, Instant::now());
             while timeout(Duration::from_millis(300), io.readable())
                 .await
                 .is_ok()
-                || start.is_none()
+                || usage.is_none()
             {
                 let mut metas = [RecvMeta::default(); 4];
                 let mut slices: Vec<_> = buffers.chunks_mut(1 << 16).map(IoSliceMut::new).collect();
@@ -156,17 +203,21 @@ fn raw(bytes: u64) -> Result<(u64, Duration, Duration)> {
                 });
                 let Ok(count) = count else { continue };
                 end = Instant::now();
-                start.get_or_insert(end);
+                if usage.is_none() {
+                    usage = Some(Usage::begin()?);
+                }
                 received += metas[..count]
                     .iter()
                     .map(|meta| meta.len as u64)
                     .sum::<u64>();
             }
-            Ok((received, end - start.unwrap_or(end)))
+            let usage = usage.context("something that arrived")?;
+            Ok((received, usage.until(end)?))
         })
     });
     let to = told.recv()?;
-    run(async {
+    let sender = run(async {
+        let usage = Usage::begin()?;
         let io = UdpSocket::bind(LOCAL).await?;
         let state = UdpSocketState::new((&io).into())?;
         let most = state.max_gso_segments().min(54);
@@ -186,18 +237,54 @@ fn raw(bytes: u64) -> Result<(u64, Duration, Duration)> {
                 sent += contents.len() as u64;
             }
         }
-        Ok(())
+        Ok(usage.end()?.1)
     })?;
-    let (received, time) = receiver.join().expect("the receiver ends by itself")?;
-    Ok((received, time, cpu_of("self")?.saturating_sub(before)))
+    let (bytes, (time, receiver)) = receiver.join().expect("the receiver ends by itself")?;
+    Ok(Outcome {
+        bytes,
+        time,
+        sender,
+        receiver,
+        lost: None,
+    })
 }
 
-/// User and system time of a process and all its threads.
-fn cpu_of(process: &str) -> Result<Duration> {
-    const TICK: Duration = Duration::from_millis(10); // of every Linux
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    let (_, after_name) = stat.rsplit_once(')').context("a name")?;
-    let times = after_name.split_whitespace().skip(11).take(2);
-    let ticks = times.map(str::parse::<u32>).sum::<Result<u32, _>>()?;
-    Ok(TICK * ticks)
+/// What a thread did with its time.
+#[derive(Default)]
+struct Used {
+    cpu: Duration,
+    asleep: Duration,
+}
+
+/// A thread's use of its time from a moment on.
+struct Usage {
+    start: Instant,
+    cpu: Duration,
+    ready: Duration,
+}
+
+impl Usage {
+    fn begin() -> Result<Self> {
+        let schedstat = fs::read_to_string("/proc/thread-self/schedstat")?;
+        let mut numbers = schedstat.split_whitespace().map(str::parse);
+        let mut nanos = || -> Result<Duration> {
+            Ok(Duration::from_nanos(numbers.next().context("a number")??))
+        };
+        let (cpu, ready) = (nanos()?, nanos()?);
+        let start = Instant::now();
+        Ok(Self { start, cpu, ready })
+    }
+
+    fn end(&self) -> Result<(Duration, Used)> {
+        self.until(Instant::now())
+    }
+
+    /// The time up to `end`, and what was done with it; since then nothing was.
+    fn until(&self, end: Instant) -> Result<(Duration, Used)> {
+        let now = Self::begin()?;
+        let time = end.saturating_duration_since(self.start);
+        let cpu = now.cpu.saturating_sub(self.cpu);
+        let asleep = time.saturating_sub(cpu + now.ready.saturating_sub(self.ready));
+        Ok((time, Used { cpu, asleep }))
+    }
 }
