@@ -45,7 +45,7 @@ fn opens(
     assert_eq!(pair.server.bytes(server), b"hello");
     assert_eq!(pair.server.ended, [server]);
     assert_eq!(pair.client.conn(client).unacknowledged(), 0);
-    let stats = *pair.client.conn(client).stats();
+    let stats = pair.client.conn(client).stats();
     assert_eq!(stats.srtt, Some(ms(40)));
     assert_eq!(stats.timeouts, 0);
     let steps = (pair.client.traces.iter()).filter_map(|trace| match trace.step {
@@ -235,13 +235,13 @@ fn traces_tell_of_every_packet_and_how_congestion_control_stood() {
     pair.run_for(s(10));
 
     let (sent, received) = (packets(&pair.client, true), packets(&pair.server, false));
-    let stats = *pair.client.conn(client).stats();
+    let stats = pair.client.conn(client).stats();
     let hellos = 1;
     assert_eq!(sent.len() as u64, stats.packets_sent - hellos);
     let in_order = |packets: &[TracedPacket]| packets.is_sorted_by_key(|packet| packet.number);
     assert!(in_order(&sent) && in_order(&received));
     assert!(received.iter().all(|packet| sent.contains(packet)));
-    let stats = *pair.server.conn(server).stats();
+    let stats = pair.server.conn(server).stats();
     let bytes: usize = received.iter().map(|packet| packet.bytes).sum();
     let counted = (stats.packets_received, stats.bytes_received);
     assert_eq!((received.len() as u64, bytes as u64), counted);

@@ -123,7 +123,7 @@ fn what_is_told_of_losses_adds_up_to_what_is_counted() {
         packets_lost,
         spurious_losses,
         ..
-    } = *pair.client.conn(client).stats();
+    } = pair.client.conn(client).stats();
     assert!(packets_lost > 50 && spurious_losses > 0);
     assert_eq!(lost.len() as u64, packets_lost);
     assert_eq!((late, told_late), (spurious_losses, spurious_losses));
@@ -165,7 +165,7 @@ fn repeats_are_told_and_so_is_what_they_repaired() {
         }
         let losses = losses(traces);
         let repaired = losses.iter().filter(|(_, _, repaired)| *repaired).count();
-        let stats = *pair.client.conn(client).stats();
+        let stats = pair.client.conn(client).stats();
         if !bundles {
             assert_eq!((packets, repaired), (0, 0));
             continue;

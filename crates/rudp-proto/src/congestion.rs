@@ -172,7 +172,8 @@ impl Controller {
         flight: u64,
     ) -> Admission {
         // One packet always fits, however long it is (L10).
-        let fits = flight == 0 || flight.saturating_add(bytes) <= self.window();
+        let window = self.window();
+        let fits = flight == 0 || flight.saturating_add(bytes) <= window;
         let admission = if fits {
             let until = self.pacer.wait(now);
             until.map_or(Admission::Now, Admission::Wait)
@@ -180,7 +181,7 @@ impl Controller {
             self.pacer.release();
             Admission::Full
         };
-        let half_out = flight.saturating_mul(2) >= self.window();
+        let half_out = flight.saturating_mul(2) >= window;
         if !fits || (admission != Admission::Now && half_out) {
             self.used_until = number;
         }

@@ -88,6 +88,7 @@ pub struct Connection {
     events: Events,
     /// What the host that asked for traces was told.
     told: Told,
+    /// What is counted here; the rest is asked of the other parts.
     stats: Stats,
 }
 
@@ -206,7 +207,6 @@ impl Connection {
             events: Events::new(config.trace),
             told: Told::default(),
             stats: Stats {
-                rto,
                 rto_min: rto,
                 rto_max: rto,
                 ..Stats::default()
@@ -245,10 +245,22 @@ impl Connection {
         self.side
     }
 
-    /// The counters, as of the last call.
+    /// The counters.
     #[must_use]
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    pub fn stats(&self) -> Stats {
+        let estimator = self.flight.timer().estimator();
+        Stats {
+            srtt: estimator.srtt(),
+            rto: estimator.rto(),
+            congestion_window: self.congestion.window(),
+            pacing_rate: self.congestion.pacing_rate(),
+            delivery_rate: self.congestion.delivery_rate(),
+            bytes_in_flight: self.flight.bytes(),
+            datagram_size: self.mtu.size() as u64,
+            ecn: self.ecn_path.is_used(),
+            undone_reductions: self.congestion.undone(),
+            ..self.stats
+        }
     }
 
     /// What the connection is doing and why, in one line:
@@ -337,24 +349,14 @@ impl Connection {
         event.or_else(|| self.events.closed.take().map(Event::Closed))
     }
 
-    /// Copies what other parts count into the counters, and traces what they told.
-    fn update_stats(&mut self) {
+    /// Traces what other parts told, and keeps the extremes of the RTO.
+    fn follow(&mut self) {
         self.trace_timer();
         self.trace_congestion();
         self.trace_path();
-        let estimator = self.flight.timer().estimator();
-        let rto = estimator.rto();
-        self.stats.srtt = estimator.srtt();
-        self.stats.rto = rto;
+        let rto = self.flight.timer().estimator().rto();
         self.stats.rto_min = self.stats.rto_min.min(rto);
         self.stats.rto_max = self.stats.rto_max.max(rto);
-        self.stats.congestion_window = self.congestion.window();
-        self.stats.pacing_rate = self.congestion.pacing_rate();
-        self.stats.delivery_rate = self.congestion.delivery_rate();
-        self.stats.bytes_in_flight = self.flight.bytes();
-        self.stats.datagram_size = self.mtu.size() as u64;
-        self.stats.ecn = self.ecn_path.is_used();
-        self.stats.undone_reductions = self.congestion.undone();
     }
 }
 

@@ -75,7 +75,7 @@ impl Connection {
         if let Phase::Closed(_, stats) = &*self.inner.phase.borrow() {
             return **stats;
         }
-        let stats = self.inner.look(|connection| *connection.stats());
+        let stats = self.inner.look(|connection| connection.stats());
         stats.unwrap_or_default()
     }
 

@@ -210,7 +210,7 @@ impl State {
 
     fn close(&mut self, handle: Handle, reason: CloseReason) {
         if let Some(mut slot) = self.slots.remove(&handle) {
-            let stats = self.core.connection(handle).map(|it| *it.stats());
+            let stats = self.core.connection(handle).map(|it| it.stats());
             let stats = Box::new(stats.unwrap_or_default());
             slot.phase.send_replace(Phase::Closed(reason, stats));
             slot.waiting.readers.wake_all();

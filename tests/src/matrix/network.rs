@@ -96,7 +96,7 @@ impl<A: Application> Flow<A> {
     /// The counters of the client's connection.
     pub(super) fn stats(&mut self) -> rudp_proto::Stats {
         let connection = self.client.connection();
-        *connection.expect("the connection lives").stats()
+        connection.expect("the connection lives").stats()
     }
 
     /// Datagrams that both endpoints dropped because something was wrong with them.

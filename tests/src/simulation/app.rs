@@ -212,7 +212,7 @@ impl App {
     /// Fetches what its endpoint has to tell, and looks at it.
     pub(super) fn handle_events(&mut self, pair: &mut Pair) {
         if let Some(connection) = self.connection(pair) {
-            self.stats = *connection.stats(); // its last event ends it
+            self.stats = connection.stats(); // its last event ends it
         }
         let now = pair.now;
         let host = pair.host_mut(self.client);

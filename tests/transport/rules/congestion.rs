@@ -304,7 +304,7 @@ fn steady(congestion: Congestion, link: LinkConfig) -> (u64, Stats) {
     };
     let first = received(&mut pair);
     let second = received(&mut pair);
-    (second - first, *pair.client.conn(client).stats())
+    (second - first, pair.client.conn(client).stats())
 }
 
 /// (G8)

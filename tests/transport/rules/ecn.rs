@@ -121,7 +121,7 @@ fn rule_rudp_e3_a_path_that_clears_the_field_from_some_moment_on_is_used_without
     let (mut pair, client, server) = Pair::connected(Config::DEFAULT, marking());
     pair.client.send_all(client, &pattern(2_000_000));
     pair.run_for(ms(500));
-    let before = *pair.client.conn(client).stats();
+    let before = pair.client.conn(client).stats();
     assert!(before.ecn && before.stream_bytes_acked > 0);
     let bleaching = LinkConfig {
         bleach_ecn: true,
@@ -175,7 +175,7 @@ fn rule_rudp_e4_a_queue_that_marks_loses_nothing() {
         let (mut pair, client, server) = Pair::connected(controlled_by(congestion), marking());
         transfer(&mut pair, client, server, 4_000_000);
         let lost = pair.up.counters().lost();
-        let stats = *pair.client.conn(client).stats();
+        let stats = pair.client.conn(client).stats();
         assert!(stats.ecn && stats.ecn_marked > 0, "{congestion}: {stats:?}");
         assert_eq!((lost, stats.packets_lost), (0, 0), "{congestion}");
         let done = pair

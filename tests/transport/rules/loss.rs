@@ -170,7 +170,7 @@ fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
     let sent = pair.frames(true).len();
     // But everything had arrived, and the window opens.
     pair.inject(false, 61, vec![ack(first..first + 10)]);
-    let stats = *pair.client.conn(client).stats();
+    let stats = pair.client.conn(client).stats();
     assert_eq!(stats.spurious_losses, 4);
     let frames = pair.frames(true).split_off(sent);
     let goes_on = |(_, _, frame): &(_, _, Frame<'_>)| match frame {
@@ -391,7 +391,7 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
         moved && trace.at > start
     });
     assert_eq!(moved.count(), 0, "no probe moves the timer");
-    let stats = *pair.client.conn(client).stats();
+    let stats = pair.client.conn(client).stats();
     assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));
     assert_eq!((stats.tail_probes, stats.congestion_window), (2, 12_000));
     pair.run_for(ms(1));

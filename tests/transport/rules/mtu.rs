@@ -101,7 +101,7 @@ fn rule_rudp_u2_a_lost_probe_is_no_congestion() {
         let (mut pair, client, server) = Pair::connected(config, narrow(1_300));
         transfer(&mut pair, client, server, 150_000); // no more than a startup
         assert!(pair.up.counters().lost_mtu >= 3);
-        let stats = *pair.client.conn(client).stats();
+        let stats = pair.client.conn(client).stats();
         assert_eq!((stats.packets_lost, stats.fast_retransmits), (0, 0));
         let (mut wide, client, server) = Pair::connected(up_to(BASE_DATAGRAM), narrow(1_300));
         transfer(&mut wide, client, server, 150_000);
@@ -241,7 +241,7 @@ fn rule_rudp_u4_in_a_black_hole_what_is_overdue_is_repeated_in_small_datagrams()
         transfer_open(&mut pair, client, 1_400); // one packet each
     }
     assert_eq!(size(&mut pair, client), BASE_DATAGRAM);
-    let stats = *pair.client.conn(client).stats();
+    let stats = pair.client.conn(client).stats();
     assert_eq!(stats.timeouts - before, 1, "only the first time");
     assert_eq!(pair.server.bytes(server).len(), 1_005_600);
 }

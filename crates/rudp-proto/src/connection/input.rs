@@ -46,7 +46,7 @@ impl Connection {
         let sample = self.handshake.sample(now);
         self.handle_handshake_acked(now, sample);
         self.hello_due = true;
-        self.update_stats();
+        self.follow();
     }
 
     /// The server does not speak the version of the Hello, but these (N3).
@@ -64,7 +64,7 @@ impl Connection {
         self.handle_handshake_acked(now, sample);
         self.handshake = Handshake::default();
         self.hello_due = true;
-        self.update_stats();
+        self.follow();
     }
 
     /// The server is at its limit (H9).
@@ -138,7 +138,7 @@ impl Connection {
             Err(Unacceptable::NoRoom | Unacceptable::Foreign) => {}
             Err(Unacceptable::Violation(what)) => self.handle_violation(what),
         }
-        self.update_stats();
+        self.follow();
     }
 
     fn handle_frame(&mut self, now: Duration, frame: &Frame<'_>) -> Result<Urgency, Unacceptable> {

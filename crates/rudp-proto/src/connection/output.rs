@@ -42,7 +42,7 @@ impl Connection {
             }
             add(&mut self.stats.packets_sent, 1);
             add(&mut self.stats.bytes_sent, written(out, begin));
-            self.update_stats();
+            self.follow();
         }
         sent
     }

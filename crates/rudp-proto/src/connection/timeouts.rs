@@ -82,7 +82,7 @@ impl Connection {
         if due(self.linger_end()) {
             self.end(); // (K7)
         }
-        self.update_stats();
+        self.follow();
     }
 
     /// The end of a silent connection (K2); a peer that has closed may be silent.

@@ -32,11 +32,11 @@ impl Endpoint {
         if !self.config.versions.contains(header.version) && !header.is_list_of_versions() {
             return self.handle_foreign(from, &header);
         }
+        let local = self.table.by_local(from, header.id);
         let mut expected = 0;
         if header.is_data() {
-            let receiver = self.table.by_local(from, header.id);
-            let receiver = receiver.and_then(|handle| self.table.get(handle));
-            match receiver.filter(|it| it.version() == header.version) {
+            let connection = local.and_then(|handle| self.table.get(handle));
+            match connection.filter(|it| it.version() == header.version) {
                 Some(connection) => expected = connection.expected_number(),
                 None => return self.handle_unknown(from, &header, len),
             }
@@ -56,7 +56,7 @@ impl Endpoint {
             Datagram::Reset { id, .. } | Datagram::Unreachable { id, hello: false } => {
                 self.table.by_remote(from, id)
             }
-            _ => self.table.by_local(from, header.id),
+            _ => local,
         };
         self.update_known(receiver, |connection| match packet {
             Datagram::Data { number, frames, .. } => {
