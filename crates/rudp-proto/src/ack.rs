@@ -1,13 +1,15 @@
 //! Which packets arrived, and when to say so (L6, L7).
 
+use alloc::collections::VecDeque;
 use core::ops::Range;
 use core::time::Duration;
 
 use crate::ranges::RangeSet;
+use crate::wire::MAX_ACK_RANGES;
 use crate::{Ecn, EcnCounts};
 
-/// The most ranges of received packet numbers kept (L8).
-const MAX_RANGES: usize = 256;
+/// So many ranges an ACK may repeat (W7).
+const REPEATED: usize = 32;
 /// How far below the newest number ranges are kept: a sender remembers no more (L5), (L8).
 const MEMORY: u64 = 2048;
 
@@ -17,8 +19,13 @@ pub(crate) struct Acks {
     /// taken, since frames may come twice (L8).
     received: RangeSet,
     newest: Option<(u64, Duration)>,
-    /// Numbers below it are in an ACK that arrived, and not repeated (L16).
-    settled: u64,
+    /// The lowest number of which no ACK has told yet.
+    untold: Option<u64>,
+    /// What the peer knows of from ACKs that arrived, and what it knows to be missing (L16).
+    known: RangeSet,
+    /// Those that arrived behind a newer one, each with the number of our next packet by then; both
+    /// ascend. An ACK in a packet before that one does not tell of them (L16).
+    late: VecDeque<(u64, u64)>,
     /// Ack-eliciting packets that no ACK of ours covers yet.
     unacknowledged: u32,
     /// `Some` exactly while `unacknowledged > 0`.
@@ -41,7 +48,9 @@ impl Acks {
         Self {
             received: RangeSet::default(),
             newest: None,
-            settled: 0,
+            untold: None,
+            known: RangeSet::default(),
+            late: VecDeque::new(),
             unacknowledged: 0,
             deadline: None,
             max_delay,
@@ -67,22 +76,30 @@ impl Acks {
         self.received.insert(number - 1..number);
     }
 
-    /// A packet arrived and was taken.
-    pub(crate) fn handle_packet(&mut self, now: Duration, number: u64, urgency: Urgency) {
+    /// A packet arrived and was taken, before our packet `own_next` leaves.
+    pub(crate) fn handle_packet(
+        &mut self,
+        now: Duration,
+        own_next: u64,
+        number: u64,
+        urgency: Urgency,
+    ) {
         let next = self.expected();
         if number >= next {
             self.newest = Some((number, now));
+        } else {
+            self.handle_late(own_next, number);
         }
         self.received.insert(number..number.saturating_add(1));
-        self.settled = self.settled.min(number);
         let newest = self.newest.map_or(number, |(newest, _)| newest);
-        self.received.remove_below(newest.saturating_sub(MEMORY));
-        if self.received.len() > MAX_RANGES {
+        self.forget_below(newest.saturating_sub(MEMORY));
+        if self.received.len() > MAX_ACK_RANGES {
             self.received.pop_first();
         }
         if urgency == Urgency::None {
             return;
         }
+        self.untold = Some(self.untold.map_or(number, |lowest| lowest.min(number)));
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         let out_of_order = number != next;
         if out_of_order || self.unacknowledged >= 2 || urgency == Urgency::AtOnce {
@@ -90,6 +107,18 @@ impl Acks {
         } else {
             self.deadline = Some(now.saturating_add(self.max_delay));
         }
+    }
+
+    fn handle_late(&mut self, own_next: u64, number: u64) {
+        self.known.remove(number..number.saturating_add(1));
+        while self.late.pop_back_if(|(_, late)| *late >= number).is_some() {}
+        self.late.push_back((own_next, number));
+    }
+
+    fn forget_below(&mut self, limit: u64) {
+        self.received.remove_below(limit);
+        self.known.remove_below(limit);
+        while self.late.pop_front_if(|(_, late)| *late < limit).is_some() {}
     }
 
     /// A packet that is new arrived with this ECN field; a mark is told at once (E2).
@@ -125,21 +154,45 @@ impl Acks {
         now: Duration,
     ) -> Option<(Duration, impl Iterator<Item = Range<u64>> + Clone)> {
         let (_, newest_at) = self.newest.filter(|_| self.unacknowledged > 0)?;
-        let ranges = self.received.iter().rev().enumerate();
-        let settled = self.settled;
-        let ranges = ranges.filter(move |(index, range)| *index == 0 || range.end > settled); // (L16)
-        let ranges = ranges.map(|(_, range)| range);
+        let ranges = self.candidates().take(self.told_at_once());
         Some((now.saturating_sub(newest_at), ranges))
     }
 
-    /// An ACK of numbers below `end` arrived (L16).
-    pub(crate) fn handle_acked(&mut self, end: u64) {
-        self.settled = self.settled.max(end);
+    /// What the peer may not know of, newest first; the newest range always (L16).
+    fn candidates(&self) -> impl Iterator<Item = Range<u64>> + Clone {
+        let ranges = self.received.iter().rev().enumerate();
+        let ranges = ranges.filter(|(index, range)| *index == 0 || !self.known.covers(range));
+        ranges.map(|(_, range)| range)
     }
 
-    pub(crate) fn handle_sent(&mut self) {
+    /// How many of them the next ACK has: those of which none has told, and repeated ones (W7).
+    fn told_at_once(&self) -> usize {
+        let is_untold = |range: &Range<u64>| self.untold.is_some_and(|lowest| range.end > lowest);
+        self.candidates()
+            .take_while(is_untold)
+            .count()
+            .max(REPEATED)
+    }
+
+    /// The ACK of [`poll`](Self::poll) leaves. Answers of which numbers the peer knows all that
+    /// arrived, once it has it.
+    pub(crate) fn handle_sent(&mut self) -> Range<u64> {
+        let left_out = self.candidates().nth(self.told_at_once());
+        let end = self.expected();
+        self.untold = None;
         self.unacknowledged = 0;
         self.deadline = None;
+        left_out.map_or(0, |range| range.end)..end
+    }
+
+    /// Our packet `number`, whose ACK made `told` known, was acknowledged (L16).
+    pub(crate) fn handle_acked(&mut self, number: u64, told: &Range<u64>) {
+        let since = self.late.partition_point(|(next, _)| *next <= number);
+        let end = self
+            .late
+            .get(since)
+            .map_or(told.end, |(_, late)| told.end.min(*late));
+        self.known.insert(told.start..end);
     }
 }
 
@@ -147,6 +200,7 @@ impl Acks {
 mod tests {
     use super::*;
     use Urgency::{AtOnce, Normal};
+    use alloc::vec::Vec;
 
     const DELAY: Duration = Duration::from_millis(25);
 
@@ -161,9 +215,9 @@ mod tests {
     #[test]
     fn one_packet_waits_for_the_delay_and_two_do_not() {
         let mut acks = Acks::new(DELAY);
-        acks.handle_packet(ms(0), 0, Normal);
+        acks.handle_packet(ms(0), 0, 0, Normal);
         assert!(!due(&acks, ms(24)) && due(&acks, ms(25)));
-        acks.handle_packet(ms(1), 1, Normal);
+        acks.handle_packet(ms(1), 0, 1, Normal);
         assert!(due(&acks, ms(1)));
         let (delay, mut ranges) = acks.poll(ms(3)).unwrap();
         assert_eq!(
@@ -181,50 +235,99 @@ mod tests {
             let mut acks = Acks::new(DELAY);
             for number in numbers {
                 acks.handle_sent();
-                acks.handle_packet(ms(0), *number, urgency);
+                acks.handle_packet(ms(0), 0, *number, urgency);
             }
             assert!(due(&acks, ms(0)), "{numbers:?}");
         }
         let mut acks = Acks::new(DELAY);
-        acks.handle_packet(ms(0), 1, Normal);
+        acks.handle_packet(ms(0), 0, 1, Normal);
         acks.handle_sent();
-        acks.handle_packet(ms(0), 0, Normal);
+        acks.handle_packet(ms(0), 0, 0, Normal);
         assert!(due(&acks, ms(0)), "the gap is filled");
     }
 
     #[test]
     fn acknowledgements_alone_are_never_answered() {
         let mut acks = Acks::new(DELAY);
-        acks.handle_packet(ms(0), 0, Urgency::None);
-        acks.handle_packet(ms(0), 7, Urgency::None);
+        acks.handle_packet(ms(0), 0, 0, Urgency::None);
+        acks.handle_packet(ms(0), 0, 7, Urgency::None);
         assert!(acks.poll(ms(0)).is_none() && acks.deadline().is_none());
+    }
+
+    fn ranges(acks: &Acks) -> Vec<Range<u64>> {
+        acks.poll(ms(0)).unwrap().1.collect()
+    }
+
+    /// Packets in every second number, 0 to `2 * count - 2`.
+    fn with_gaps(count: u64) -> Acks {
+        let mut acks = Acks::new(DELAY);
+        for number in 0..count {
+            acks.handle_packet(ms(0), 0, 2 * number, AtOnce);
+        }
+        acks
     }
 
     #[test]
     fn what_an_ack_that_arrived_says_is_not_repeated() {
-        let ranges = |acks: &Acks| acks.poll(ms(0)).unwrap().1.collect::<alloc::vec::Vec<_>>();
-        let mut acks = Acks::new(DELAY);
-        for number in [0, 2, 4] {
-            acks.handle_packet(ms(0), number, Urgency::AtOnce);
-        }
+        let mut acks = with_gaps(3);
         assert_eq!(ranges(&acks), [4..5, 2..3, 0..1]);
-        acks.handle_acked(3);
-        assert_eq!(ranges(&acks), core::slice::from_ref(&(4..5)));
-        acks.handle_acked(5);
-        assert_eq!(ranges(&acks), core::slice::from_ref(&(4..5)), "never none");
-        acks.handle_packet(ms(0), 1, Urgency::Normal);
-        assert_eq!(ranges(&acks)[..], [4..5, 0..3], "news");
+        assert_eq!(acks.handle_sent(), 0..5);
+        acks.handle_packet(ms(0), 1, 6, AtOnce);
+        acks.handle_acked(0, &(0..5));
+        assert_eq!(ranges(&acks), core::slice::from_ref(&(6..7)));
+        acks.handle_acked(1, &(0..7));
+        assert_eq!(ranges(&acks), core::slice::from_ref(&(6..7)), "never none");
+        acks.handle_packet(ms(0), 2, 1, Normal);
+        assert_eq!(ranges(&acks), [6..7, 0..3], "news");
+    }
+
+    #[test]
+    fn an_ack_tells_nothing_of_what_arrived_late_after_it_left() {
+        let mut acks = with_gaps(4);
+        let told = acks.handle_sent(); // in our packet 0
+        acks.handle_packet(ms(0), 1, 3, Normal);
+        acks.handle_sent(); // in packet 1
+        acks.handle_packet(ms(0), 2, 1, Normal);
+        let newer = acks.handle_sent(); // in packet 2
+        acks.handle_packet(ms(0), 3, 8, AtOnce);
+        acks.handle_acked(0, &told);
+        assert_eq!(ranges(&acks), [8..9, 6..7, 0..5]);
+        acks.handle_acked(1, &told);
+        assert_eq!(ranges(&acks), [8..9, 6..7, 0..5], "1 is younger");
+        acks.handle_acked(2, &newer);
+        assert_eq!(ranges(&acks), core::slice::from_ref(&(8..9)));
+    }
+
+    #[test]
+    fn news_are_told_however_many_and_a_part_of_the_rest_is_repeated() {
+        let mut acks = with_gaps(50);
+        assert_eq!(ranges(&acks).len(), 50);
+        assert_eq!(acks.handle_sent(), 0..99);
+        acks.handle_packet(ms(0), 1, 100, AtOnce);
+        assert_eq!(ranges(&acks).last(), Some(&(38..39)), "32 ranges");
+        let told = acks.handle_sent();
+        assert_eq!(told, 37..101);
+        acks.handle_packet(ms(0), 2, 102, AtOnce);
+        acks.handle_acked(1, &told);
+        let rest: Vec<u64> = ranges(&acks).iter().map(|range| range.start).collect();
+        let unknown = (0..19).rev().map(|number| 2 * number);
+        assert!(rest.into_iter().eq([102].into_iter().chain(unknown)));
     }
 
     #[test]
     fn memory_is_bounded_and_what_is_too_old_is_no_duplicate() {
         let mut acks = Acks::new(DELAY);
         for number in 0..10_000 {
-            acks.handle_packet(ms(0), 2 * number, Normal);
+            acks.handle_packet(ms(0), number, 2 * number, Normal);
+            let late = number.is_multiple_of(3) && number > 2000;
+            if late {
+                acks.handle_packet(ms(0), number, 2 * number - 3001, Normal);
+            }
         }
-        assert_eq!(acks.received.len(), MAX_RANGES);
+        assert_eq!(acks.received.len(), MAX_ACK_RANGES);
+        assert!(acks.late.len() as u64 <= MEMORY);
         assert!(acks.is_duplicate(19_998) && !acks.is_duplicate(0));
-        acks.handle_packet(ms(0), 0, Normal);
-        assert_eq!(acks.received.len(), MAX_RANGES);
+        acks.handle_packet(ms(0), 0, 0, Normal);
+        assert_eq!(acks.received.len(), MAX_ACK_RANGES);
     }
 }

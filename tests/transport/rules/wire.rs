@@ -1,15 +1,15 @@
 //! The wire format, W1 to W11.
 
 use conformance::datagrams::{encoded, has, sealed};
-use conformance::pair::{Pair, client_addr, pattern, server_addr};
+use conformance::pair::{Pair, SingleStream, clean, client_addr, pattern, server_addr};
 use conformance::time::s;
-use rudp_proto::CloseReason;
 use rudp_proto::wire::{
     Ack, BASE_DATAGRAM, DecodeError, Frame, LARGEST_DATAGRAM, MAX_ACK_RANGES, MAX_REASON,
     MAX_VARINT, Packet, RESET_LEN,
 };
+use rudp_proto::{CloseReason, Config};
 
-use super::{data, established, stream};
+use super::{TRACED, data, established, stream};
 
 /// (W1)
 #[test]
@@ -156,17 +156,20 @@ fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
         panic!("{:?}", frames.last());
     };
     let ranges: Vec<_> = ranges.iter().collect();
-    assert_eq!(ranges.len(), MAX_ACK_RANGES);
+    assert_eq!(ranges.len(), 32);
     assert_eq!(
         (ranges[0].clone(), ranges[31].clone()),
         (198..199, 136..137)
     );
-    let many = [2, 0x40, 100, 0, 32]
+    // Of so many, the number has two bytes.
+    let further = 0x4000 | u16::try_from(MAX_ACK_RANGES).unwrap();
+    let [high, low] = further.to_be_bytes();
+    let many = [2, 0x44, 0, 0, high, low]
         .into_iter()
-        .chain([1; 65])
+        .chain([1; 2 * MAX_ACK_RANGES + 1])
         .collect::<Vec<u8>>();
     for (case, body) in [
-        ("33 ranges", &many[..]),
+        ("257 ranges", &many[..]),
         ("an empty range", &[2, 9, 0, 0, 0]),
         ("two ranges that touch", &[2, 9, 0, 1, 1, 0, 1]),
         ("below zero", &[2, 9, 0, 0, 11]),
@@ -175,6 +178,32 @@ fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
         let datagram = sealed([&data(vec![Frame::Ping])[..14], body].concat());
         assert!(Packet::decode(&datagram, 0).is_err(), "{case}");
     }
+}
+
+/// (W7)
+#[test]
+fn rule_rudp_w7_an_ack_tells_all_that_none_has_told() {
+    let config = Config {
+        bundles: false,
+        ..TRACED
+    };
+    let (mut pair, client, server) = Pair::connected(config, clean());
+    let (now, mut datagram) = (pair.now, Vec::new());
+    for index in 0..80 {
+        pair.client.conn(client).put(&[1; 50]).unwrap();
+        let client = &mut pair.client.endpoint;
+        let sent = client.poll_transmit(now, 1, &mut datagram);
+        assert!(sent.is_some(), "within the first window");
+        if index % 2 > 0 {
+            let server = &mut pair.server.endpoint;
+            server.handle_datagram(now, client_addr(), None, &datagram);
+        }
+    }
+    pair.run_for(s(1));
+    assert_eq!(pair.server.bytes(server).len(), 80 * 50);
+    let stats = pair.client.conn(client).stats();
+    assert_eq!((stats.packets_lost, stats.spurious_losses), (40, 0));
+    assert_eq!(stats.stream_bytes_sent, (80 + 40) * 50);
 }
 
 /// (W8)

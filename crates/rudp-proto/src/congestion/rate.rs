@@ -110,7 +110,7 @@ mod tests {
             sent_at: ms(*at),
             bytes: 1_000,
             content: Content::default(),
-            acks_below: 0,
+            told: 0..0,
             by_timer: false,
             repeated: false,
             bundled: false,

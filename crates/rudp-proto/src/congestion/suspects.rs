@@ -47,7 +47,7 @@ mod tests {
             sent_at: Duration::from_millis(*ms),
             bytes: 100,
             content: Content::default(),
-            acks_below: 0,
+            told: 0..0,
             by_timer: false,
             repeated: false,
             bundled: false,

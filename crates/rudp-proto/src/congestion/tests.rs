@@ -50,7 +50,7 @@ impl World {
             sent_at: self.now,
             bytes,
             content: Content::default(),
-            acks_below: 0,
+            told: 0..0,
             by_timer: false,
             repeated: false,
             bundled: false,

@@ -130,7 +130,8 @@ impl Connection {
         let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, &frame));
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
             Ok(urgency) => {
-                self.acks.handle_packet(now, number, urgency);
+                let own_next = self.flight.next_number();
+                self.acks.handle_packet(now, own_next, number, urgency);
                 self.acks.handle_ecn(now, ecn);
                 self.path_probe_due |= self.probes_path() && self.flight.handle_heard(now);
             }
@@ -276,7 +277,7 @@ impl Connection {
     /// is over.
     pub(super) fn handle_acked(&mut self, now: Duration, flight: u64, acked: Acked) {
         for packet in &acked.packets {
-            self.acks.handle_acked(packet.acks_below);
+            self.acks.handle_acked(packet.number, &packet.told);
             self.mtu.handle_acked(packet.sent_at, packet.bytes);
             self.handle_content_acked(&packet.content);
         }

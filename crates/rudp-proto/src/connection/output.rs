@@ -112,12 +112,9 @@ impl Connection {
             if let Some(marks) = marks {
                 Frame::Ecn(marks).encode(out); // (E2)
             }
-            wire::put_ack(out, delay, ranges.clone());
-            ranges.map(|newest| newest.end).next()
+            wire::put_ack(out, delay, ranges);
         });
-        if ack.is_some() {
-            self.acks.handle_sent();
-        }
+        let told = ack.map(|()| self.acks.handle_sent());
         if !eliciting && !probes_path {
             wire::finish(out, begin, 0, Some(number));
             self.trace_sent(now, number, written(out, begin));
@@ -154,7 +151,7 @@ impl Connection {
             sent_at: now,
             bytes,
             content,
-            acks_below: ack.flatten().unwrap_or_default(),
+            told: told.unwrap_or_default(),
             by_timer,
             repeated: false,
             bundled: false,

@@ -1,6 +1,7 @@
 //! A packet that left and asks for an answer, and what it carries.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::time::Duration;
 
 use smallvec::SmallVec;
@@ -28,8 +29,8 @@ pub(crate) struct SentPacket {
     /// None in a probe of the path, which congestion control does not know (L13).
     pub(crate) bytes: u64,
     pub(crate) content: Content,
-    /// Its ACK, if it has one, is of numbers below (L16).
-    pub(crate) acks_below: u64,
+    /// Of these numbers its ACK, if it has one, lets the peer know all that arrived (L16).
+    pub(crate) told: Range<u64>,
     /// The timer's expiry made it.
     pub(crate) by_timer: bool,
     /// A later packet carries its content too: only the loss of that one makes it due (L14).
@@ -78,11 +79,12 @@ impl SentPacket {
 mod tests {
     use super::*;
 
-    /// It is moved when it leaves and when it is acknowledged, and thousands are in flight.
+    /// It is moved when it leaves and when it is acknowledged, and thousands are in flight: three
+    /// cache lines.
     #[test]
     fn a_packet_is_small() {
         assert!(
-            size_of::<SentPacket>() <= 184,
+            size_of::<SentPacket>() <= 192,
             "{}",
             size_of::<SentPacket>()
         );

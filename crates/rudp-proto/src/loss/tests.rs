@@ -29,7 +29,7 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
         sent_at,
         bytes: 100,
         content,
-        acks_below: 0,
+        told: 0..0,
         by_timer: false,
         repeated: false,
         bundled: false,

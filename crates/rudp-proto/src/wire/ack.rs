@@ -10,8 +10,8 @@ use super::DecodeError;
 use super::field::{MAX_VARINT, put_varint, take_varint};
 use crate::ranges::length;
 
-/// The most ranges an ACK carries: the newest (W7).
-pub const MAX_ACK_RANGES: usize = 32;
+/// The most ranges an ACK carries, and the most that a receiver keeps (W7, L8).
+pub const MAX_ACK_RANGES: usize = 256;
 
 /// The contents of an ACK frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub(super) fn take<'a>(body: &mut &'a [u8]) -> Result<Ack<'a>, DecodeError> {
     let delay = Duration::from_micros(take_varint(body)?);
     let more = take_varint(body)?;
     if more >= MAX_ACK_RANGES as u64 {
-        return Err(DecodeError::Field("an ACK of more than 32 ranges")); // (W7)
+        return Err(DecodeError::Field("an ACK of more than 256 ranges")); // (W7)
     }
     let end = largest.saturating_add(1);
     let fields = *body;

@@ -15,7 +15,7 @@ fn packet(number: u64, bytes: u64) -> SentPacket {
         sent_at: Duration::from_millis(number),
         bytes,
         content,
-        acks_below: 0,
+        told: 0..0,
         by_timer: false,
         repeated: false,
         bundled: false,
