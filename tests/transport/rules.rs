@@ -1,17 +1,22 @@
 //! One test for each rule of `spec/rudp.md`.
 
+mod acks;
 mod bounds;
 mod close;
 mod congestion;
+mod cookies;
 mod ecn;
 mod ends;
 mod flow;
 mod half_open;
 mod handshake;
 mod life;
+mod limits;
 mod loss;
 mod messages;
 mod mtu;
+mod probes;
+mod resets;
 mod streams;
 mod versions;
 mod wire;

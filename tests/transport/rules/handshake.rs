@@ -1,14 +1,15 @@
-//! The handshake, H1 to H10; with a second exchange where a server challenges. Half-open
-//! connections are in `half_open`.
+//! The handshake, H1 to H10. Challenges and cookies are in `cookies`, half-open connections in
+//! `half_open`.
 
 use std::time::Duration;
 
 use conformance::datagrams::{encoded, has};
 use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
 use conformance::time::{ms, s};
-use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet, Params};
-use rudp_proto::{COOKIE_LIFETIME, CloseReason, Config, Endpoint, Event, Lost, Secrets, Step};
+use rudp_proto::wire::{Frame, Packet, Params};
+use rudp_proto::{CloseReason, Config, Event, Lost, Step};
 
+use super::cookies::challenged;
 use super::{CHALLENGING, NO_KEEPALIVE, TRACED, established, hello, stream, violation};
 
 /// When a client connects of whose datagrams those of these numbers are lost, the samples that it
@@ -92,108 +93,6 @@ fn rule_rudp_h2_connection_ids_hang_on_the_seed_and_never_repeat() {
     );
 }
 
-/// (H3)
-#[test]
-fn rule_rudp_h3_who_is_challenged_gets_no_more_than_it_sent_and_no_state() {
-    let mut server = endpoint(CHALLENGING, 2);
-    server.listen(true);
-    let mut client = endpoint(Config::DEFAULT, 1);
-    let mut datagram = Vec::new();
-    for _ in 0..100 {
-        client.connect(s(0), server_addr()).unwrap();
-        client.poll_transmit(s(0), 1, &mut datagram).unwrap();
-        assert_eq!(datagram.len(), HELLO_LEN);
-        server.handle_datagram(s(0), client_addr(), None, &datagram);
-        let answer = server.poll_transmit(s(0), 1, &mut datagram);
-        assert_eq!(answer.map(|answer| answer.to), Some(client_addr()));
-        assert!(datagram.len() < HELLO_LEN);
-        assert_eq!(server.poll_transmit(s(0), 1, &mut datagram), None);
-    }
-    assert_eq!((server.poll_timeout(), server.poll_event()), (None, None));
-}
-
-/// A listening server, and the cookie it gave for id 5 at time 0.
-fn challenged(config: Config) -> (Endpoint, Cookie) {
-    let mut server = endpoint(config, 2);
-    server.listen(true);
-    let mut datagram = encoded(&hello(5, None));
-    server.handle_datagram(s(0), client_addr(), None, &datagram);
-    assert!(server.poll_transmit(s(0), 1, &mut datagram).is_some());
-    match Packet::decode(&datagram, 0) {
-        Ok(Packet::Challenge {
-            client_id: 5,
-            cookie,
-        }) => (server, cookie),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// (H4)
-#[test]
-fn rule_rudp_h4_the_first_challenge_is_answered_at_once_and_later_ones_with_the_timer() {
-    let mut pair = Pair::new(CHALLENGING, clean());
-    pair.lets_pass = Box::new(|_, _, _| false);
-    pair.connect();
-    pair.run_until(ms(40));
-    let Packet::Hello {
-        client_id,
-        cookie: None,
-        ..
-    } = pair.sent(true)[0].1
-    else {
-        panic!("{:?}", pair.sent(true));
-    };
-    for issued_ms in [1, 2] {
-        let cookie = Cookie {
-            issued_ms,
-            mac: [0; 16],
-        };
-        pair.deliver(false, &Packet::Challenge { client_id, cookie });
-    }
-    pair.run_until(s(2));
-    let sent = pair
-        .sent(true)
-        .into_iter()
-        .map(|(at, packet)| match packet {
-            Packet::Hello { cookie, .. } => (at, cookie.map(|cookie| cookie.issued_ms)),
-            other => panic!("{other:?}"),
-        });
-    let expected = [(ms(0), None), (ms(40), Some(1)), (ms(1_040), Some(2))];
-    assert_eq!(sent.collect::<Vec<_>>(), expected);
-}
-
-/// (H5)
-#[test]
-fn rule_rudp_h5_a_cookie_is_good_for_two_minutes_one_address_and_one_id() {
-    let last = COOKIE_LIFETIME;
-    let elsewhere = "10.0.0.3:1000".parse().unwrap();
-    for (case, at, from, id, good) in [
-        ("at once", s(0), client_addr(), 5, true),
-        ("in the last moment", last, client_addr(), 5, true),
-        ("too late", last + ms(1), client_addr(), 5, false),
-        ("from elsewhere", s(0), elsewhere, 5, false),
-        ("for another id", s(0), client_addr(), 6, false),
-    ] {
-        let (mut server, cookie) = challenged(CHALLENGING);
-        server.handle_datagram(at, from, None, &encoded(&hello(id, Some(cookie))));
-        let connected = matches!(server.poll_event(), Some((_, Event::Connected)));
-        assert_eq!(
-            (connected, server.stats().bad_cookies),
-            (good, u64::from(!good)),
-            "{case}"
-        );
-    }
-    let (_, cookie) = challenged(CHALLENGING);
-    let secrets = Secrets {
-        reset_key: [2; 32],
-        seed: [3; 32],
-    };
-    let mut restarted = Endpoint::new(CHALLENGING, secrets).unwrap();
-    restarted.listen(true);
-    restarted.handle_datagram(s(0), client_addr(), None, &encoded(&hello(5, Some(cookie))));
-    assert_eq!(restarted.poll_event(), None);
-}
-
 /// (H6)
 #[test]
 fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough() {
@@ -216,77 +115,6 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
     assert_eq!(settings, [s(0), s(1), s(3), s(7), s(15)]);
     assert!(matches!(server.poll_event(), Some((_, Event::Connected))));
     assert_eq!(server.poll_event(), None);
-}
-
-/// (H6)
-#[test]
-fn rule_rudp_h6_a_cookie_makes_one_connection() {
-    let (mut server, cookie) = challenged(CHALLENGING);
-    let replay = encoded(&hello(5, Some(cookie)));
-    let mut connections = 0;
-    for second in 0..COOKIE_LIFETIME.as_secs() {
-        let now = s(second);
-        server.handle_datagram(now, client_addr(), None, &replay);
-        server.handle_timeout(now);
-        let mut datagram = Vec::new();
-        while server.poll_transmit(now, 1, &mut datagram).is_some() {}
-        while let Some((handle, event)) = server.poll_event() {
-            if event == Event::Connected {
-                connections += 1;
-                let connection = server.connection_mut(handle);
-                connection.expect("it lives").abort(1, "next, please");
-            }
-        }
-    }
-    assert_eq!(connections, 1);
-    assert!(server.stats().bad_cookies > 0);
-}
-
-/// Whatever the server forgets of the cookies that were used, it takes none twice (H6).
-#[test]
-fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
-    const COUNT: u64 = 10_000; // more than are remembered
-    let config = Config {
-        max_connections: 1,
-        ..CHALLENGING
-    };
-    let mut server = endpoint(config, 2);
-    server.listen(true);
-    let mut datagram = Vec::new();
-    let mut cookies = Vec::new();
-    for id in 0..COUNT {
-        let now = ms(id);
-        server.handle_datagram(now, client_addr(), None, &encoded(&hello(id, None)));
-        assert!(server.poll_transmit(now, 1, &mut datagram).is_some());
-        match Packet::decode(&datagram, 0) {
-            Ok(Packet::Challenge { cookie, .. }) => cookies.push(cookie),
-            other => panic!("{other:?}"),
-        }
-    }
-    let now = ms(COUNT);
-    let mut accepted = |id: u64, cookie: Cookie| {
-        let replay = encoded(&hello(id, Some(cookie)));
-        server.handle_datagram(now, client_addr(), None, &replay);
-        let connected = server.poll_event();
-        if let Some((handle, _)) = connected {
-            let connection = server.connection_mut(handle);
-            connection.expect("it lives").abort(1, "");
-            assert!(server.poll_event().is_some(), "it ended");
-        }
-        while server.poll_transmit(now, 1, &mut datagram).is_some() {}
-        connected.is_some()
-    };
-    let (last, others) = cookies.split_last().unwrap();
-    let first: Vec<bool> = (0..)
-        .zip(others)
-        .map(|(id, cookie)| accepted(id, *cookie))
-        .collect();
-    assert!(first.iter().all(|good| *good));
-    let again = (0..)
-        .zip(others)
-        .filter(|(id, cookie)| accepted(*id, **cookie));
-    assert_eq!(again.count(), 0);
-    assert!(accepted(COUNT - 1, *last), "a newer one is good");
 }
 
 /// (H7)

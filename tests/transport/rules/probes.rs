@@ -1,0 +1,168 @@
+//! What is sent again or asked before anything is known to be lost: L13 to L15.
+
+use std::time::Duration;
+
+use conformance::pair::{Pair, SingleStream, clean, pattern};
+use conformance::time::{ms, s};
+use rudp_proto::wire::Frame;
+use rudp_proto::{Config, Step};
+
+use super::{TRACED, established};
+
+/// (L13)
+#[test]
+fn rule_rudp_l13_a_silent_path_is_probed_until_the_peer_is_heard() {
+    let (mut pair, client, server) = established();
+    pair.run_for(ms(100));
+    let (dark, light) = (pair.now, pair.now + s(11));
+    pair.lets_pass = Box::new(move |at, _, _| at >= light);
+    pair.client.conn(client).put(b"from the client").unwrap();
+    pair.server.conn(server).put(b"from the server").unwrap();
+    pair.run_until(light);
+    let pings = |pair: &Pair, client: bool| {
+        let pings = pair.frames(client).into_iter();
+        let pings = pings.filter(|(at, _, frame)| *at >= dark && matches!(frame, Frame::Ping));
+        pings.map(|(at, _, _)| at).collect::<Vec<_>>()
+    };
+    let probes = pings(&pair, true);
+    assert!((30..=38).contains(&probes.len()), "{}", probes.len());
+    assert!(probes[0] >= dark + s(1), "none before the expiry");
+    let pauses = probes.windows(2).map(|two| two[1] - two[0]);
+    assert!(pauses.min().unwrap() >= ms(250));
+    let sent = pair.sent(true).into_iter();
+    let repeated = sent.filter(|(at, _)| *at > dark).count() - probes.len();
+    assert_eq!(repeated, 4, "twice at once (L14), the timer at 3 and 7 s");
+
+    pair.run_until(light + ms(450));
+    assert_eq!(pair.server.bytes(server), b"from the client");
+    assert_eq!(pair.client.bytes(client), b"from the server");
+    let (probes, of_server) = (pings(&pair, true).len(), pings(&pair, false).len());
+    pair.run_for(s(5));
+    let after = (pings(&pair, true).len(), pings(&pair, false).len());
+    assert_eq!(after, (probes, of_server), "it is over");
+    let counted = pair.client.conn(client).stats().path_probes;
+    assert!(counted >= 30);
+    let steps = pair.client.traces.iter().map(|trace| trace.step);
+    let told = steps.filter(|step| *step == Step::PathProbe).count();
+    assert_eq!(told as u64, counted);
+}
+
+/// (L13)
+#[test]
+fn rule_rudp_l13_what_is_sent_while_nothing_waits_is_a_probe_itself() {
+    let (mut pair, client, _) = established();
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.run_for(s(13));
+    assert!(pair.client.conn(client).stats().timeouts > 0, "of a PING");
+    let before = pair.client.conn(client).stats().path_probes;
+    pair.client.conn(client).put(b"x").unwrap();
+    for (after, probes) in [(249, 0), (1, 1)] {
+        pair.run_for(ms(after));
+        let stats = pair.client.conn(client).stats();
+        assert_eq!(stats.path_probes - before, probes);
+    }
+}
+
+/// (L14)
+#[test]
+fn rule_rudp_l14_what_has_no_round_trip_to_go_by_is_repeated_after_a_second() {
+    let mut pair = Pair::new(TRACED, clean());
+    pair.lets_pass = Box::new(|at, from_client, _| !from_client || at == s(1));
+    let client = pair.connect();
+    pair.client.conn(client).put(b"x").unwrap();
+    pair.run_until(s(9));
+    assert_eq!(
+        pair.client.conn(client).stats().rto,
+        s(6),
+        "after 3 s, (5.7-1)"
+    );
+    let frames = pair.frames(true).into_iter();
+    let data = frames.filter(|(_, _, frame)| matches!(frame, Frame::Stream { .. }));
+    let left: Vec<Duration> = data.map(|(at, _, _)| at).collect();
+    assert_eq!(left, [ms(1_040), ms(2_040), ms(3_040)]);
+}
+
+/// (L14)
+#[test]
+fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
+    let (mut pair, client, _) = established();
+    for _ in 0..20 {
+        pair.client.conn(client).put(b"x").unwrap();
+        pair.run_for(ms(100)); // an ACK comes after 40 ms, and the 25 of its delay
+    }
+    let start = pair.now;
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.client.conn(client).put(b"no answer").unwrap();
+    pair.run_for(ms(999));
+    let traces = pair.client.traces.iter();
+    let moved = traces.filter(|trace| {
+        let moved = matches!(trace.step, Step::Timer(rto::Event::Restarted { .. }));
+        moved && trace.at > start
+    });
+    assert_eq!(moved.count(), 0, "no probe moves the timer");
+    let stats = pair.client.conn(client).stats();
+    assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));
+    assert_eq!((stats.tail_probes, stats.congestion_window), (2, 12_000));
+    pair.run_for(ms(1));
+    assert_eq!(pair.client.conn(client).stats().timeouts, 1);
+    let sent = pair.frames(true).into_iter().filter_map(|(at, _, frame)| {
+        let data = matches!(frame, Frame::Stream { data, .. } if data == b"no answer");
+        data.then(|| at.checked_sub(start)).flatten()
+    });
+    let sent: Vec<_> = sent.collect();
+    let pauses: Vec<_> = sent.windows(2).map(|two| two[1] - two[0]).collect();
+    let (least, most) = (pauses.iter().min(), pauses.iter().max());
+    assert_eq!(sent.len(), 3);
+    assert!(
+        *least.unwrap() >= ms(75) && *most.unwrap() <= ms(85),
+        "{pauses:?}"
+    );
+
+    // The end of a burst: the answer to the probe proves the rest lost.
+    let (mut pair, client, server) = established();
+    let (start, mut count) = (pair.now, 0);
+    pair.lets_pass = Box::new(move |_, from_client, _| {
+        count += u32::from(from_client);
+        !from_client || !(4..=8).contains(&count)
+    });
+    pair.client.conn(client).put(&pattern(9_000)).unwrap();
+    pair.run_until(start + ms(250));
+    assert_eq!(pair.server.bytes(server).len(), 9_000);
+    let stats = pair.client.conn(client).stats();
+    assert_eq!((stats.timeouts, stats.tail_probes), (0, 1));
+}
+
+/// (L15)
+#[test]
+fn rule_rudp_l15_a_thin_stream_repeats_what_the_packets_before_carried() {
+    for bundles in [true, false] {
+        let config = Config { bundles, ..TRACED };
+        let (mut pair, client, server) = Pair::connected(config, clean());
+        pair.run_for(ms(100));
+        let (start, mut count) = (pair.now, 0);
+        pair.lets_pass = Box::new(move |_, from_client, _| {
+            count += u32::from(from_client);
+            !from_client || count != 1
+        });
+        pair.client.conn(client).put(&[1; 100]).unwrap();
+        pair.run_for(ms(10));
+        pair.client.conn(client).put(&[2; 100]).unwrap();
+        pair.run_until(start + ms(31)); // the second packet has arrived
+        let arrived = pair.server.bytes(server).len();
+        assert_eq!(arrived, if bundles { 200 } else { 0 });
+        pair.run_for(ms(300));
+        assert_eq!(pair.server.bytes(server).len(), 200);
+
+        // A piece that is large, or known to have arrived, is not repeated.
+        let sent = |pair: &mut Pair| pair.client.conn(client).stats().stream_bytes_sent;
+        let before = sent(&mut pair);
+        for length in [300, 100] {
+            pair.client.conn(client).put(&pattern(length)).unwrap();
+            pair.settle();
+        }
+        pair.run_for(ms(300));
+        pair.client.conn(client).put(&pattern(100)).unwrap();
+        pair.settle();
+        assert_eq!(sent(&mut pair) - before, 500);
+    }
+}
