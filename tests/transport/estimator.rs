@@ -206,5 +206,9 @@ fn a_lower_floor_is_named_and_stays_above_the_delay_of_acks() {
         rudp_proto::Endpoint::new(config, secrets).map(|_| ())
     };
     assert_eq!(make(ms(199)), Ok(()));
-    assert_eq!(make(ms(200)), Err(ConfigError::AckDelay(ms(200))));
+    let refused = ConfigError::AckDelay {
+        delay: ms(200),
+        floor: ms(200),
+    };
+    assert_eq!(make(ms(200)), Err(refused));
 }

@@ -9,6 +9,7 @@ mod estimator;
 mod first_answer;
 mod hostile;
 mod matrix;
+mod refused_settings;
 mod rules;
 mod simulation;
 mod streams;

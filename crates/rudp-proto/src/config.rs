@@ -50,7 +50,7 @@ pub struct Config {
     pub keepalive: Option<Duration>,
     /// Time without a datagram from the peer after which the connection is lost,
     /// the handshake included; default 60 s, at least 1 s. The smaller value of
-    /// both peers counts (K2).
+    /// both peers counts (K2). With one of 10 s or less, set `keepalive` lower too.
     pub idle_timeout: Duration,
     /// How much may be in flight and how fast it leaves; default
     /// [`Congestion::Bbr`] (L10).
@@ -106,23 +106,33 @@ impl Config {
         let estimator = rto::Estimator::new(self.rto).map_err(ConfigError::Rto)?;
         match self.limits.user_timeout {
             Some(timeout) if timeout <= self.rto.initial_rto => {
-                return Err(ConfigError::UserTimeout(timeout));
+                return Err(ConfigError::UserTimeout {
+                    timeout,
+                    initial_rto: self.rto.initial_rto,
+                });
             }
             _ => {}
         }
         if self.max_connections == 0 {
             return Err(ConfigError::NoConnections);
         }
-        let windows = self.receive_window.min(self.stream_window);
-        let smallest = self.send_buffer.min(windows);
-        if smallest < BASE_DATAGRAM {
-            return Err(ConfigError::BufferTooSmall(smallest));
+        let buffers = [
+            ("send_buffer", self.send_buffer),
+            ("receive_window", self.receive_window),
+            ("stream_window", self.stream_window),
+        ];
+        if let Some((field, bytes)) = buffers.into_iter().find(|(_, n)| *n < BASE_DATAGRAM) {
+            return Err(ConfigError::BufferTooSmall { field, bytes });
         }
         if self.max_streams == 0 || self.max_messages == 0 {
             return Err(ConfigError::NoStreams);
         }
-        if self.max_ack_delay >= self.rto.min_rto.max(self.rto.granularity) {
-            return Err(ConfigError::AckDelay(self.max_ack_delay));
+        let floor = self.rto.min_rto.max(self.rto.granularity);
+        if self.max_ack_delay >= floor {
+            return Err(ConfigError::AckDelay {
+                delay: self.max_ack_delay,
+                floor,
+            });
         }
         if !(BASE_DATAGRAM..=LARGEST_DATAGRAM).contains(&self.max_datagram) {
             return Err(ConfigError::MaxDatagram(self.max_datagram));
@@ -135,7 +145,10 @@ impl Config {
         }
         match self.keepalive {
             Some(every) if every.is_zero() || every >= self.idle_timeout => {
-                Err(ConfigError::Keepalive(every))
+                Err(ConfigError::Keepalive {
+                    every,
+                    idle_timeout: self.idle_timeout,
+                })
             }
             _ => Ok(estimator),
         }
@@ -197,15 +210,30 @@ pub enum ConfigError {
     Rto(rto::ConfigError),
     /// `limits.user_timeout` is not above `rto.initial_rto`: nothing would ever be
     /// repeated (K11).
-    UserTimeout(Duration),
-    /// `max_connections` is 0.
+    UserTimeout {
+        /// The user timeout.
+        timeout: Duration,
+        /// What it must exceed.
+        initial_rto: Duration,
+    },
+    /// `max_connections` is 0 (H9).
     NoConnections,
     /// `send_buffer`, `receive_window` or `stream_window` holds less than one datagram (F1).
-    BufferTooSmall(usize),
+    BufferTooSmall {
+        /// Which of them.
+        field: &'static str,
+        /// What it holds.
+        bytes: usize,
+    },
     /// `max_streams` or `max_messages` is 0 (S3).
     NoStreams,
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
-    AckDelay(Duration),
+    AckDelay {
+        /// `max_ack_delay`.
+        delay: Duration,
+        /// What it must stay below.
+        floor: Duration,
+    },
     /// `max_datagram` is below 1,200 or above 65,507 (U3).
     MaxDatagram(usize),
     /// `versions` names one that this crate does not speak, or one twice (N5).
@@ -213,33 +241,37 @@ pub enum ConfigError {
     /// `idle_timeout` is below one second (K2).
     IdleTimeout(Duration),
     /// `keepalive` is zero or not shorter than `idle_timeout` (K1).
-    Keepalive(Duration),
+    Keepalive {
+        /// `keepalive`.
+        every: Duration,
+        /// What it must stay below.
+        idle_timeout: Duration,
+    },
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rto(error) => error.fmt(f),
-            Self::UserTimeout(timeout) => {
-                write!(
-                    f,
-                    "user timeout {timeout:?} is not above the initial RTO (K11)"
-                )
-            }
-            Self::NoConnections => f.write_str("max_connections is 0: nothing could connect"),
-            Self::BufferTooSmall(bytes) => write!(
+            Self::UserTimeout {
+                timeout,
+                initial_rto,
+            } => write!(
                 f,
-                "a buffer of {bytes} bytes is smaller than one datagram of {BASE_DATAGRAM} (F1)"
+                "limits.user_timeout {timeout:?} is not above rto.initial_rto {initial_rto:?} (K11)"
+            ),
+            Self::NoConnections => f.write_str("max_connections is 0: nothing could connect (H9)"),
+            Self::BufferTooSmall { field, bytes } => write!(
+                f,
+                "{field} of {bytes} bytes holds less than one datagram of {BASE_DATAGRAM} (F1)"
             ),
             Self::NoStreams => {
                 f.write_str("max_streams or max_messages is 0: one of each is the least (S3)")
             }
-            Self::AckDelay(delay) => {
-                write!(
-                    f,
-                    "max_ack_delay {delay:?} is not below the floor of the RTO (L7)"
-                )
-            }
+            Self::AckDelay { delay, floor } => write!(
+                f,
+                "max_ack_delay {delay:?} is not below the floor of the RTO, {floor:?} (L7)"
+            ),
             Self::MaxDatagram(bytes) => write!(
                 f,
                 "max_datagram {bytes} is not between {BASE_DATAGRAM} and {LARGEST_DATAGRAM} (U3)"
@@ -254,9 +286,12 @@ impl fmt::Display for ConfigError {
                     "idle_timeout {timeout:?} is below {MIN_IDLE_TIMEOUT:?} (K2)"
                 )
             }
-            Self::Keepalive(every) => write!(
+            Self::Keepalive {
+                every,
+                idle_timeout,
+            } => write!(
                 f,
-                "keepalive {every:?} must be above zero and shorter than idle_timeout (K1)"
+                "keepalive {every:?} is not above zero and below idle_timeout {idle_timeout:?} (K1)"
             ),
         }
     }

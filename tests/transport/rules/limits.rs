@@ -136,5 +136,9 @@ fn rule_rudp_k11_a_slow_reader_is_not_given_up_and_limits_are_checked() {
     let mut hasty = config;
     hasty.limits.user_timeout = Some(s(1));
     let refused = Endpoint::new(hasty, secrets).err();
-    assert_eq!(refused, Some(ConfigError::UserTimeout(s(1))));
+    let reason = ConfigError::UserTimeout {
+        timeout: s(1),
+        initial_rto: s(1),
+    };
+    assert_eq!(refused, Some(reason));
 }
