@@ -25,6 +25,8 @@ fn wrong_usage_ends_with_2_and_names_the_value() {
             "0s",
         ),
         (vec!["relay", "--to", "nowhere"], "nowhere"),
+        (relay(&["--listen", "localhost:1"]), "IP:PORT"),
+        (vec!["recv", "inbox", "--listen", "4600"], "IP:PORT"),
         (relay(&["--blackout", "25s..10s"]), "25s..10s"),
         (relay(&["--rate", "0bit"]), "rate is 0"),
         (relay(&["--jitter", "50ms", "--delay", "40ms"]), "50ms"),

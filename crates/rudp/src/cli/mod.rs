@@ -107,6 +107,12 @@ fn address(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads an address of this machine to listen at, such as `0.0.0.0:4600`: a name could mean several.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let error = "not IP:PORT, such as 0.0.0.0:4600 or [::]:4600";
+    text.parse().map_err(|_| error.to_owned())
+}
+
 /// Finds the address that the user means.
 async fn resolve(address: &str) -> anyhow::Result<SocketAddr> {
     let mut found = tokio::net::lookup_host(address)

@@ -11,7 +11,7 @@ use anyhow::Context;
 use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
-use super::{Exit, interrupted, print, trace::TraceFile};
+use super::{Exit, interrupted, listen_address, print, trace::TraceFile};
 use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Receiving};
 
 /// What `rudp recv` takes.
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     folder: PathBuf,
     /// IP address and port where senders send to, such as 0.0.0.0:4600; port 0 is any free one, and
     /// the address is printed first
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     listen: SocketAddr,
     /// Print a line of JSON for each event
     #[arg(long)]

@@ -13,7 +13,7 @@ use rudp::{
 };
 use serde_json::{Value, json};
 
-use super::{Exit, address, interrupted, print, print_error, resolve};
+use super::{Exit, address, interrupted, listen_address, print, print_error, resolve};
 
 /// The exit codes, for `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage";
@@ -23,7 +23,7 @@ const EXIT_CODES: &str = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 w
 #[command(after_help = format!("{UNITS}\n\n{EXIT_CODES}"))]
 pub(crate) struct Args {
     /// Where clients send to; port 0 is any free one, and the address is printed first
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen_address)]
     listen: SocketAddr,
     /// Where to relay to, such as example.org:4433
     #[arg(long, value_name = "ADDR", value_parser = address)]
