@@ -42,6 +42,7 @@ pub(super) struct State {
 
 impl Session {
     pub(super) fn new(id: SessionId, buffer: usize, teller: Teller) -> Self {
+        let buffer = buffer.max(1); // with room for nothing, nothing would ever move
         let state = State {
             outgoing: Outgoing::new(buffer),
             incoming: Incoming::new(buffer),

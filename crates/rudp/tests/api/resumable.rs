@@ -52,6 +52,31 @@ async fn both_directions_are_delivered_and_the_session_is_forgotten() {
     within(forgotten(&listener)).await;
 }
 
+#[tokio::test]
+async fn a_buffer_of_nothing_holds_a_byte() {
+    let (listener, address) = listen(ListenerOptions {
+        buffer: 0,
+        ..ListenerOptions::default()
+    });
+    let options = ResumableOptions {
+        buffer: 0,
+        ..client_options()
+    };
+    let mut client = Resumable::connect(address, options).expect("a good config");
+    let said = async {
+        client.write_all(b"abc").await.expect("room, in turn");
+        client.shutdown().await.expect("open");
+    };
+    let heard = async {
+        let mut server = listener.accept().await.expect("one");
+        let mut heard = Vec::new();
+        server.read_to_end(&mut heard).await.expect("bytes");
+        heard
+    };
+    let ((), heard) = within(async { tokio::join!(said, heard) }).await;
+    assert_eq!(heard, b"abc");
+}
+
 /// The server's endpoint dies 50 times at moments that a seed chooses, and comes back with the
 /// sessions it had. Between two cuts more is read than buffers hold, so each costs a connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
