@@ -26,7 +26,9 @@ pub struct EndpointOptions {
     /// overridden: it is on if there is an `on_trace`.
     pub config: Config,
     /// The key for stateless resets; default: a random one, with which the
-    /// resets of a restarted server mean nothing to its clients (K5).
+    /// resets of a restarted server mean nothing to its clients: they wait until
+    /// their idle timeout. A server that keeps one, and keeps it secret, ends
+    /// their connections with the next packet that they send (K5).
     pub reset_key: [u8; 32],
     /// The size asked for the socket's buffers, in bytes; default 4 MiB. The
     /// system may give less, which is logged as a warning.
@@ -102,7 +104,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Those of the socket, and `InvalidInput` for a bad `config`.
+    /// Those of the socket, and `InvalidInput` for a bad `config`, with a
+    /// [`rudp_proto::ConfigError`] inside (`get_ref`).
     pub fn bind(local: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
         let offload = options.segmentation_offload;
         let socket = BatchSocket::bind(local, options.socket_buffer, offload)?;
@@ -117,7 +120,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Those of the socket, and `InvalidInput` for a bad `config`.
+    /// Those of the socket, and `InvalidInput` for a bad `config`, with a
+    /// [`rudp_proto::ConfigError`] inside (`get_ref`).
     pub fn client_to(server: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
         let offload = options.segmentation_offload;
         let socket = BatchSocket::connect(server, options.socket_buffer, offload)?;

@@ -77,7 +77,13 @@
 //! let mut options = EndpointOptions::default();
 //! options.config.idle_timeout = Duration::from_secs(20); // default: 60 s
 //! options.config.congestion = Congestion::Cubic; // default: Congestion::Bbr
+//! options.config.rto = rudp::rto::Config::GAMES; // a floor of 200 ms; default: RFC6298, of 1 s
+//! options.config.limits.user_timeout = Some(Duration::from_secs(5)); // default: none
 //! ```
+//!
+//! What is set may be refused: the error names the setting, its value, the bound and the rule. The
+//! crates whose types settings and errors have come with this one: [`rto`], [`grpc_backoff`] and
+//! [`rudp_proto`].
 //!
 //! # Files
 //!
@@ -112,6 +118,8 @@ mod storage;
 mod stream;
 mod waiting;
 mod words;
+
+pub use {grpc_backoff, rto, rudp_proto};
 
 pub use attempt::Attempt;
 pub use clock::Clock;

@@ -33,7 +33,9 @@ use session::Session;
 /// Each side keeps what it wrote until the *application* at the other end has read it, within a
 /// bound; a writer that is at the bound waits. A client dials again when `grpc-backoff` says so,
 /// and never gives up unless its config has limits. A server that no longer knows the session says
-/// so, and both reading and writing end with [`ResumeError::SessionUnknown`].
+/// so, and both reading and writing end with [`ResumeError::SessionUnknown`]. Until a client has
+/// heard from a server for the first time it begins anew with each: what one that died then had
+/// read, the next one reads too.
 ///
 /// `shutdown` (of `AsyncWriteExt`) ends this side's direction. Dropping the handle after that
 /// leaves it to a task that the peer's application still reads everything, but what arrives is not
@@ -134,7 +136,8 @@ pub enum ResumeError {
     },
     /// The peer's application dropped its handle before its end. Kind `ConnectionReset`.
     Dropped,
-    /// The backoff's config has limits, and they are reached; says how it went. Kind `TimedOut`.
+    /// The backoff's config has limits, and they are reached, or the endpoint's config is refused;
+    /// says how it went. Kind `TimedOut`.
     GaveUp(String),
     /// The peer broke the rules of sessions. Kind `InvalidData`.
     Protocol,

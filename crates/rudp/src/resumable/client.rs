@@ -17,13 +17,14 @@ use crate::{ConnectError, Endpoint, EndpointOptions, Observer, StreamError, atte
 #[derive(Clone)]
 pub struct ResumableOptions {
     /// Settings of the endpoint, one for each connection: the route, and with it this side's
-    /// address, may change. `config.idle_timeout` is how long a dead path goes unnoticed.
+    /// address, may change. `config.idle_timeout` is how long a dead path goes unnoticed, and a server
+    /// that was restarted with another `reset_key`.
     pub endpoint: EndpointOptions,
     /// When to dial again; default [`grpc_backoff::Config::GRPC`], without a limit. Nothing else
     /// decides that.
     pub backoff: grpc_backoff::Config,
-    /// The most bytes kept in each direction; default 4 MiB. The sum of both sides' is what a path
-    /// can hold: its rate times its round trip.
+    /// The most bytes kept in each direction; default 4 MiB, 0 counts as 1. The sum of both sides'
+    /// is what a path can hold: its rate times its round trip.
     pub buffer: usize,
     /// Hears of every attempt to connect, of each connection that carries the session, and of its
     /// loss; default: nobody.
@@ -107,7 +108,8 @@ impl Resumable {
     ///
     /// # Errors
     ///
-    /// The backoff's config is refused.
+    /// The backoff's config is refused. The endpoint's is looked at by the first attempt: where it
+    /// is refused, the session ends with [`ResumeError::GaveUp`].
     pub fn connect(server: SocketAddr, options: ResumableOptions) -> Result<Self, ConfigError> {
         let teller = Teller {
             session: 0,

@@ -32,7 +32,7 @@ const MOST_WAITING: usize = 4;
 /// Settings of a [`ResumableListener`].
 #[derive(Clone)]
 pub struct ListenerOptions {
-    /// The most bytes kept in each direction of a session; default 4 MiB.
+    /// The most bytes kept in each direction of a session; default 4 MiB, 0 counts as 1.
     pub buffer: usize,
     /// How long a session waits for its client; default 10 minutes.
     pub lifetime: Duration,
