@@ -202,7 +202,7 @@ pub enum ConnectError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooMany => "the peer allows no more streams",
+            Self::TooMany => "no more streams are allowed for now",
             Self::Closed => "the connection is closed",
         })
     }
@@ -214,7 +214,7 @@ impl fmt::Display for MessageError {
             Self::TooLong { length, limit } => {
                 write!(f, "a message of {length} bytes, where {limit} are allowed")
             }
-            Self::TooMany => f.write_str("the peer allows no more messages"),
+            Self::TooMany => f.write_str("no more messages are allowed for now"),
             Self::BufferFull => f.write_str("the buffer has no room for the message"),
             Self::Closed => f.write_str("the connection is closed"),
         }
