@@ -96,7 +96,6 @@ impl RateEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::Content;
     use alloc::vec::Vec;
 
     fn ms(ms: u64) -> Duration {
@@ -106,17 +105,10 @@ mod tests {
     /// Sends packets of 1,000 bytes at these times.
     fn send(rate: &mut RateEstimator, at: &[u64], flight: u64) -> Vec<SentPacket> {
         let packet = |(index, at): (usize, &u64)| SentPacket {
-            number: 0,
             sent_at: ms(*at),
             bytes: 1_000,
-            content: Content::default(),
-            told: 0..0,
-            by_timer: false,
-            repeated: false,
-            bundled: false,
-            marked: false,
-            declared_lost: false,
             snapshot: rate.handle_sent(ms(*at), flight + 1_000 * index as u64),
+            ..SentPacket::default()
         };
         at.iter().enumerate().map(packet).collect()
     }

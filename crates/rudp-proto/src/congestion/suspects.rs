@@ -37,23 +37,14 @@ impl Suspects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::Snapshot;
-    use crate::loss::Content;
     use alloc::vec::Vec;
 
     fn packets(at: &[u64]) -> Vec<SentPacket> {
         let packet = |ms: &u64| SentPacket {
-            number: 0,
             sent_at: Duration::from_millis(*ms),
             bytes: 100,
-            content: Content::default(),
-            told: 0..0,
-            by_timer: false,
-            repeated: false,
-            bundled: false,
-            marked: false,
             declared_lost: true,
-            snapshot: Snapshot::default(),
+            ..SentPacket::default()
         };
         at.iter().map(packet).collect()
     }

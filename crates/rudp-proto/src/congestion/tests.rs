@@ -4,7 +4,6 @@
 //! recovery shrinks what is in flight. Losses alone leave those two packets, and the model four.
 
 use super::*;
-use crate::loss::Content;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -46,17 +45,10 @@ impl World {
     fn send(&mut self, bytes: u64) {
         let flight = self.bytes();
         let packet = SentPacket {
-            number: 0,
             sent_at: self.now,
             bytes,
-            content: Content::default(),
-            told: 0..0,
-            by_timer: false,
-            repeated: false,
-            bundled: false,
-            marked: false,
-            declared_lost: false,
             snapshot: self.control.handle_sent(self.now, bytes, flight),
+            ..SentPacket::default()
         };
         self.flight.push_back((self.next, packet));
         self.next += 1;

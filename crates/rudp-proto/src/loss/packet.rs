@@ -23,6 +23,7 @@ pub(crate) struct Content {
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct SentPacket {
     pub(crate) number: u64,
     pub(crate) sent_at: Duration,

@@ -4,7 +4,6 @@ use rto::Outcome;
 
 use super::sent::MEMORY;
 use super::*;
-use crate::congestion::Snapshot;
 use crate::sender::Chunk;
 use crate::{Side, StreamId, StreamKind};
 
@@ -25,17 +24,10 @@ fn packet(sent_at: Duration, offset: u64) -> SentPacket {
         ..Content::default()
     };
     SentPacket {
-        number: 0,
         sent_at,
         bytes: 100,
         content,
-        told: 0..0,
-        by_timer: false,
-        repeated: false,
-        bundled: false,
-        marked: false,
-        declared_lost: false,
-        snapshot: Snapshot::default(),
+        ..SentPacket::default()
     }
 }
 

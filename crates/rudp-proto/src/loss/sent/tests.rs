@@ -1,5 +1,4 @@
 use super::*;
-use crate::congestion::Snapshot;
 use crate::loss::Content;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -15,13 +14,7 @@ fn packet(number: u64, bytes: u64) -> SentPacket {
         sent_at: Duration::from_millis(number),
         bytes,
         content,
-        told: 0..0,
-        by_timer: false,
-        repeated: false,
-        bundled: false,
-        marked: false,
-        declared_lost: false,
-        snapshot: Snapshot::default(),
+        ..SentPacket::default()
     }
 }
 
