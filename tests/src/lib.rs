@@ -15,6 +15,7 @@
 //! | [`compact`] | its compact form, on a clock that wraps, behind the same events |
 //! | [`grpc`] | steps of the gRPC connection machine |
 //! | [`draws`] | named random draws |
+//! | [`listening`] | subscribers of `tracing` that tests beside them cannot silence |
 //! | [`time`] | spans by their unit |
 //! | [`datagrams`] | datagrams of the transport, made and looked into |
 //! | [`pair`] | two endpoints of the transport in virtual time |
@@ -30,6 +31,7 @@ pub mod draws;
 pub mod fixed;
 pub mod grpc;
 pub mod linux;
+pub mod listening;
 pub mod matrix;
 mod misses;
 pub mod model;

@@ -2,6 +2,7 @@
 
 use super::exact;
 use backoff_policy::{Class, Counters, Event, Hint, Policy, Reason, retry, retry_blocking};
+use conformance::listening::listen;
 use conformance::time::s;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -120,17 +121,16 @@ impl Subscriber for Kept {
 fn rule_backoff_b12_tracing_is_told() {
     let kept = Kept::default();
     let mut answers = [Err("busy"), Ok(())].into_iter().chain([Err("gone")]);
-    tracing::subscriber::with_default(kept.clone(), || {
-        for _ in 0..2 {
-            let _ = retry_blocking(exact(), || answers.next().expect("three"))
-                .named("charge")
-                .classify(|&error| match error {
-                    "busy" => Class::Throttled,
-                    _ => Class::Permanent,
-                })
-                .run_with(|| s(0), |_| ());
-        }
-    });
+    let _listening = listen(kept.clone());
+    for _ in 0..2 {
+        let _ = retry_blocking(exact(), || answers.next().expect("three"))
+            .named("charge")
+            .classify(|&error| match error {
+                "busy" => Class::Throttled,
+                _ => Class::Permanent,
+            })
+            .run_with(|| s(0), |_| ());
+    }
     let lines = kept.0.lock().expect("no panic");
     let expected = [
         r#"DEBUG message=retrying operation="charge" class=Throttled hint=None delay=1s attempt=2 "#,

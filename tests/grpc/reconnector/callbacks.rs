@@ -3,6 +3,7 @@
 
 use super::{Server, client, dial, limited, virtual_now};
 use conformance::draws::middle;
+use conformance::listening::listen;
 use conformance::time::{ms, s};
 use grpc_backoff::{Attempt, Config, Failure, Handle, Mode, Outcome, Reconnector, State, Wait};
 use metrics::{
@@ -19,7 +20,6 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::set_default;
 
 /// A subscriber, a recorder of metrics, an observer and a clock: each commands the reconnector
 /// that calls it, and counts its calls.
@@ -100,7 +100,7 @@ impl GaugeFn for CallsBack {
 async fn whoever_is_told_may_command_the_reconnector() {
     let back = CallsBack::default();
     let _recorder = set_default_local_recorder(Box::leak(Box::new(back.clone())));
-    let _subscriber = set_default(back.clone());
+    let _subscriber = listen(back.clone());
     let script = [Server::Refuses, Server::AcceptsAfter(ms(5))];
     let (client, _) = client(Config::GRPC, script);
     let (observer, clock) = (back.clone(), back.clone());
@@ -229,7 +229,7 @@ async fn whoever_is_told_may_panic() {
         fn enter(&self, _: &Id) {}
         fn exit(&self, _: &Id) {}
     }
-    let _subscriber = set_default(Panics);
+    let _subscriber = listen(Panics);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
     let dial = |attempt: Attempt| async move {

@@ -2,6 +2,7 @@
 
 use super::{Server, client};
 use conformance::draws::middle;
+use conformance::listening::listen;
 use conformance::time::{ms, s};
 use grpc_backoff::{Attempt, Config, ConnectionGuard, Failure, Phase, Reconnector, Verdict};
 use std::fmt::{self, Write};
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tokio::time::{sleep, timeout};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::{DefaultGuard, set_default};
+use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
 /// Writes down each event of `grpc_backoff`, after the span that it is in.
@@ -27,7 +28,7 @@ struct Captured {
 impl Capture {
     fn install() -> (Self, DefaultGuard) {
         let capture = Self::default();
-        (capture.clone(), set_default(capture))
+        (capture.clone(), listen(capture))
     }
 
     fn lines(&self) -> Vec<String> {
