@@ -43,14 +43,20 @@ impl Subject {
         }
         subjects
     }
+
+    /// Whether it says anything of a protocol: without bundling, only small messages differ.
+    fn takes(self, protocol: Protocol) -> bool {
+        protocol != Protocol::RudpUnbundled || self == Self::Messages
+    }
 }
 
 /// A session: what runs, who runs, and what came of it so far.
 pub struct Session<'a> {
     plan: &'a Plan,
-    protocols: &'a [Protocol],
+    /// Those of the subject at hand.
+    protocols: Vec<Protocol>,
     keys: &'a Path,
-    /// A lab for each protocol.
+    /// One for each protocol that may run beside others.
     labs: Vec<Lab>,
     results: Results,
 }
@@ -68,25 +74,19 @@ pub fn run(
         quick: plan.quick,
         seeds: plan.seeds.clone(),
         load_before: system::load(),
-        minutes: 0.0,
-        bulk: Vec::new(),
-        messages: Vec::new(),
-        outages: Vec::new(),
-        fairness: Vec::new(),
-        integrity: Vec::new(),
-        handshakes: Vec::new(),
-        loopback: Vec::new(),
-        failures: Vec::new(),
+        ..Results::default()
     };
     let labs = (0..protocols.len()).map(|number| Lab::open(number, keys, true));
     let mut session = Session {
         plan,
-        protocols,
+        protocols: Vec::new(),
         keys,
         labs: labs.collect::<anyhow::Result<_>>()?,
         results,
     };
     for subject in subjects {
+        let takes = |it: &Protocol| subject.takes(*it);
+        session.protocols = protocols.iter().copied().filter(takes).collect();
         match subject {
             Subject::Bulk => session.bulk(),
             Subject::Messages => session.messages(),

@@ -168,7 +168,8 @@ impl Dialer {
             Protocol::Quinn => quinn::dial(address, &self.keys, quinn::Control::Cubic).await,
             Protocol::QuinnBbr => quinn::dial(address, &self.keys, quinn::Control::Bbr).await,
             Protocol::Kcp => kcp::dial(address).await,
-            Protocol::Rudp => rudp::dial(address).await,
+            Protocol::Rudp => rudp::dial(address, true).await,
+            Protocol::RudpUnbundled => rudp::dial(address, false).await,
         }
     }
 
@@ -180,7 +181,8 @@ impl Dialer {
             Protocol::Quinn => quinn::listen(address, &self.keys, quinn::Control::Cubic, streams),
             Protocol::QuinnBbr => quinn::listen(address, &self.keys, quinn::Control::Bbr, streams),
             Protocol::Kcp => kcp::listen(address, streams).await,
-            Protocol::Rudp => rudp::listen(address, streams),
+            Protocol::Rudp => rudp::listen(address, true, streams),
+            Protocol::RudpUnbundled => rudp::listen(address, false, streams),
         }
     }
 }

@@ -21,18 +21,26 @@ pub enum Protocol {
     Kcp,
     /// Ours.
     Rudp,
+    /// Ours without repetitions in the packets that follow (`Config::bundles`).
+    RudpUnbundled,
 }
 
 impl Protocol {
     /// All of them, in the order of the tables.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Cubic,
         Self::Bbr,
         Self::Quinn,
         Self::QuinnBbr,
         Self::Kcp,
         Self::Rudp,
+        Self::RudpUnbundled,
     ];
+
+    /// Whether it is ours, and no peer.
+    pub const fn is_ours(self) -> bool {
+        matches!(self, Self::Rudp | Self::RudpUnbundled)
+    }
 
     /// What the command line calls it.
     pub const fn flag(self) -> &'static str {
@@ -43,6 +51,7 @@ impl Protocol {
             Self::QuinnBbr => "quinn-bbr",
             Self::Kcp => "kcp",
             Self::Rudp => "rudp",
+            Self::RudpUnbundled => "rudp-unbundled",
         }
     }
 }
@@ -57,6 +66,7 @@ impl fmt::Display for Protocol {
             Self::QuinnBbr => "quinn bbr",
             Self::Kcp => "kcp",
             Self::Rudp => "rudp",
+            Self::RudpUnbundled => "rudp, unbundled",
         })
     }
 }

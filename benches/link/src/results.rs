@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{protocol::Protocol, system::Machine};
 
 /// A whole session.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Results {
     pub machine: Machine,
     pub quick: bool,

@@ -32,7 +32,7 @@ pub fn load() -> f64 {
 }
 
 /// The machine and the versions of what ran on it.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Machine {
     pub date: String,
     pub cpu: String,

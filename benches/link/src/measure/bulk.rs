@@ -28,7 +28,7 @@ impl Session<'_> {
             .collect();
         for &seed in &self.plan.seeds {
             for row in &rows {
-                for &protocol in self.protocols {
+                for protocol in self.protocols.clone() {
                     let outcome = over_a_row(self.lab(), row, protocol, seed);
                     let what = format!("row {}, {protocol}, seed {seed}", row.name);
                     let Some(bulk) = self.keep(&what, outcome) else {
@@ -47,7 +47,8 @@ impl Session<'_> {
     pub(super) fn integrity(&mut self) -> anyhow::Result<()> {
         let lab = Lab::open(self.labs.len(), self.keys, false)?;
         let kernel = [Protocol::Cubic, Protocol::Bbr]; // TCP's checksum cannot be left out
-        for &protocol in self.protocols.iter().filter(|it| !kernel.contains(it)) {
+        let protocols = self.protocols.clone().into_iter();
+        for protocol in protocols.filter(|it| !kernel.contains(it)) {
             for &seed in &self.plan.seeds {
                 let outcome = over_flipped_bits(&lab, protocol, seed);
                 let what = format!("flipped bits, {protocol}, seed {seed}");
@@ -63,7 +64,7 @@ impl Session<'_> {
 
     pub(super) fn loopback(&mut self) {
         let lab = Lab::loopback(self.keys);
-        for &protocol in self.protocols {
+        for protocol in self.protocols.clone() {
             for _ in &self.plan.seeds {
                 let outcome = over_loopback(&lab, protocol);
                 let what = format!("loopback, {protocol}");

@@ -1,4 +1,4 @@
-//! Ours, as it is by default: the only file that knows its API.
+//! Ours, as it is by default or without bundling: the only file that knows its API.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -7,8 +7,14 @@ use tokio::sync::mpsc;
 
 use super::{Listening, Stream};
 
-pub(super) async fn dial(address: SocketAddr) -> anyhow::Result<Stream> {
-    let endpoint = Endpoint::client_to(address, EndpointOptions::default())?;
+fn options(bundles: bool) -> EndpointOptions {
+    let mut options = EndpointOptions::default();
+    options.config.bundles = bundles;
+    options
+}
+
+pub(super) async fn dial(address: SocketAddr, bundles: bool) -> anyhow::Result<Stream> {
+    let endpoint = Endpoint::client_to(address, options(bundles))?;
     let connection = endpoint.connect(address).await?;
     let (writer, reader) = connection.open_stream().await?;
     Ok(Stream::new(reader, writer, endpoint))
@@ -16,9 +22,10 @@ pub(super) async fn dial(address: SocketAddr) -> anyhow::Result<Stream> {
 
 pub(super) fn listen(
     address: SocketAddr,
+    bundles: bool,
     streams: mpsc::Sender<Stream>,
 ) -> anyhow::Result<Listening> {
-    let endpoint = Arc::new(Endpoint::bind(address, EndpointOptions::default())?);
+    let endpoint = Arc::new(Endpoint::bind(address, options(bundles))?);
     let address = endpoint.local_addr();
     let counted = endpoint.clone();
     tokio::spawn(async move {
