@@ -123,7 +123,12 @@ fn percent(percent: u32) -> Probability {
 }
 
 /// A link of that round trip, whose queue holds what is under way in it.
-fn link(rtt_ms: u64) -> LinkConfig {
+///
+/// # Panics
+///
+/// Where no memory could hold such a queue.
+#[must_use]
+pub fn link(rtt_ms: u64) -> LinkConfig {
     let queue = RATE / 8 * rtt_ms / 1_000;
     LinkConfig {
         delay: ms(rtt_ms / 2),

@@ -51,7 +51,7 @@ enum Command {
 
 #[derive(clap::Args, Debug)]
 struct Run {
-    /// One seed and the rows that tell most, in about 10 minutes
+    /// One seed and the rows that tell most, in about 5 minutes
     #[arg(long)]
     quick: bool,
     /// Only these subjects; then BENCHMARKS.md stays as it is

@@ -1,13 +1,21 @@
 //! What is measured: the links, and how much of it.
 
-use std::time::Duration;
+use conformance::matrix::{self, fairness};
+use netsim::{LinkConfig, Probability};
 
-use netsim::{GilbertElliott, LinkConfig, Policer, Probability};
-
-/// Bits per second of every link.
-const RATE: u64 = 100_000_000;
-/// A queue for a tenth of what is under way in 20 ms.
-const SHALLOW: usize = 25_000;
+/// The rows of bulk transfers: their letters in `conformance::matrix`, which has the links and the
+/// gates; the goodput that is to be reached, and what no sender exceeds, in Mbit/s.
+const ROWS: [(&str, f64, f64); 9] = [
+    ("a", 91.0, 93.0),
+    ("b", 89.0, 92.1),
+    ("c", 84.0, 88.6),
+    ("d", 79.0, 84.1),
+    ("e", 62.0, 71.0),
+    ("f1", 78.0, 85.0),
+    ("f2", 78.0, 85.0),
+    ("g", 88.0, 91.0),
+    ("h", 88.0, 91.0),
+];
 
 /// How much is measured.
 pub struct Plan {
@@ -37,10 +45,10 @@ impl Plan {
         Self {
             quick: false,
             seeds: vec![1, 2, 3],
-            rows: rows().iter().map(|row| row.name).collect(),
+            rows: ROWS.map(|(name, ..)| name).into(),
             messages: vec![2, 10],
             message_count: 2_000,
-            handshakes: 200,
+            handshakes: 500,
         }
     }
 }
@@ -54,114 +62,44 @@ pub struct Row {
     /// The share of packets that the link loses: so much of what enters it is unavoidable.
     pub loss: f64,
     /// Goodput in Mbit/s: the gate, the ambition, and what no sender exceeds.
-    pub targets: [f64; 3],
+    pub goodput: [f64; 3],
+    /// What may enter the link beyond the unavoidable, in % of the payload: the gate.
+    pub overhead: f64,
 }
 
-/// The rows of bulk transfers. A queue holds one bandwidth-delay product.
+/// The rows of bulk transfers.
 pub fn rows() -> Vec<Row> {
-    let ms = Duration::from_millis;
-    let lossy = |rtt, ppm| LinkConfig {
-        loss: share(ppm),
-        ..link(rtt)
-    };
-    let jittery = |keep_order| LinkConfig {
-        jitter: ms(10),
-        keep_order,
-        ..link(50)
-    };
-    let disordered = LinkConfig {
-        reorder: share(20_000),
-        reorder_delay: ms(5),
-        duplicate: share(10_000),
-        ..lossy(20, 5_000)
-    };
-    let bursty = LinkConfig {
-        burst: Some(GilbertElliott::from_means(4, share(10_000)).expect("a channel")),
-        ..link(20)
-    };
-    let row = |name, what, link, loss, targets| Row {
-        name,
-        what,
-        link,
-        loss,
-        targets,
-    };
-    vec![
-        row("a", "20 ms", link(20), 0.0, [89.0, 91.0, 93.0]),
-        row(
-            "b",
-            "20 ms, 1 %",
-            lossy(20, 10_000),
-            0.01,
-            [84.0, 89.0, 92.1],
-        ),
-        row(
-            "c",
-            "20 ms, 5 %",
-            lossy(20, 50_000),
-            0.05,
-            [75.0, 84.0, 88.6],
-        ),
-        row(
-            "d",
-            "20 ms, 10 %",
-            lossy(20, 100_000),
-            0.1,
-            [68.0, 79.0, 84.1],
-        ),
-        row(
-            "e",
-            "100 ms, 1 %",
-            lossy(100, 10_000),
-            0.01,
-            [50.0, 62.0, 71.0],
-        ),
-        row(
-            "f1",
-            "50 ms +-10 in order",
-            jittery(true),
-            0.0,
-            [72.0, 78.0, 85.0],
-        ),
-        row(
-            "f2",
-            "50 ms +-10 in disorder",
-            jittery(false),
-            0.0,
-            [60.0, 78.0, 85.0],
-        ),
-        row(
-            "g",
-            "20 ms, 0.5 %, 2 % late, 1 % twice",
-            disordered,
-            0.005,
-            [82.0, 88.0, 91.0],
-        ),
-        row(
-            "h",
-            "20 ms, 1 % in bursts of 4",
-            bursty,
-            0.01,
-            [82.0, 88.0, 91.0],
-        ),
-    ]
+    let known = matrix::rows();
+    let rows = ROWS.map(|(name, ambition, ceiling)| {
+        let row = known.iter().find(|row| row.name == name);
+        let row = row.expect("a row of the matrix").clone();
+        let gate = |bound: matrix::Bound| bound.gate().expect("a gate") as f64;
+        Row {
+            name,
+            what: row.what,
+            loss: loss(&row.link),
+            link: row.link,
+            goodput: [gate(row.goodput) / 1e3, ambition, ceiling],
+            overhead: gate(row.overhead) / 10.0,
+        }
+    });
+    rows.into()
 }
 
-/// A link of that round trip, in ms, whose queue holds what is under way in it.
-pub fn link(rtt: u64) -> LinkConfig {
-    LinkConfig {
-        delay: Duration::from_millis(rtt) / 2,
-        rate: Some(RATE),
-        queue: usize::try_from(RATE / 8 * rtt / 1_000).expect("it is small"),
-        ..LinkConfig::PERFECT
-    }
+/// The share of packets that a link loses in the long run.
+fn loss(link: &LinkConfig) -> f64 {
+    let share = |it: Probability| f64::from(it.ppb()) / 1e9;
+    let bursts = link.burst.map_or(0.0, |it| {
+        share(it.good_to_bad) / (share(it.good_to_bad) + share(it.bad_to_good))
+    });
+    share(link.loss) + bursts
 }
 
 /// The link of small messages and handshakes: 40 ms, with that loss in percent.
 pub fn thin(percent: u32) -> LinkConfig {
     LinkConfig {
         loss: share(percent * 10_000),
-        ..link(40)
+        ..matrix::link(40)
     }
 }
 
@@ -170,31 +108,52 @@ pub fn corrupt() -> LinkConfig {
     LinkConfig {
         corrupt: share(5_000),
         duplicate: share(50_000),
-        ..link(20)
+        ..matrix::link(20)
     }
 }
 
-/// Bottlenecks that two flows share.
+/// Bottlenecks that two flows share: what a session calls them, and their links.
 pub fn bottlenecks() -> [(&'static str, LinkConfig); 3] {
-    let shallow = LinkConfig {
-        queue: SHALLOW,
-        ..link(20)
-    };
-    let policed = LinkConfig {
-        rate: Some(10 * RATE),
-        policer: Some(Policer {
-            rate: RATE,
-            burst: SHALLOW,
-        }),
-        ..link(20)
-    };
     [
-        ("queue of 250 kB", link(20)),
-        ("queue of 25 kB", shallow),
-        ("policer", policed),
+        ("queue of 250 kB", "1"),
+        ("queue of 25 kB", "1s"),
+        ("policer", "1p"),
     ]
+    .map(|(name, row)| (name, flows(row).link))
+}
+
+/// A row of two flows in `conformance::matrix`.
+pub fn flows(name: &str) -> fairness::Row {
+    let mut rows = fairness::rows().into_iter();
+    let row = rows.find(|row| row.name == name);
+    row.expect("a row of the matrix")
 }
 
 fn share(ppm: u32) -> Probability {
     Probability::from_ppm(ppm).expect("a share")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_asks_for_what_is_within_reach() {
+        for row in rows() {
+            let [gate, ambition, ceiling] = row.goodput;
+            assert!(
+                0.0 < gate && gate < ambition && ambition < ceiling,
+                "{row:?}"
+            );
+            assert!(ceiling < 100.0 * (1.0 - row.loss), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn bursts_count_as_loss() {
+        let rows = rows();
+        let loss = |name| rows.iter().find(|row| row.name == name).map(|row| row.loss);
+        assert_eq!(loss("d"), Some(0.1));
+        assert!(loss("h").is_some_and(|loss| (loss - 0.01).abs() < 1e-6));
+    }
 }

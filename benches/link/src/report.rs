@@ -8,7 +8,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use anyhow::Context;
 
-use crate::{gates, protocol::Protocol, results::Results};
+use crate::{gates, results::Results};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Where the pictures are, from the root.
@@ -109,16 +109,14 @@ fn held(results: &Results) -> String {
          | | measured | gate | | ambition |\n|---|---|---|---|---|\n",
     );
     for gate in &gates {
-        let measured = gate.measured.map_or_else(String::new, table::number);
-        let verdict = match (gate.holds(), gate.is_reached()) {
-            (_, true) => "ambition reached",
-            (Some(true), _) => "holds",
-            _ => "**missed**",
-        };
+        let ambition = gate.ambition.map_or("-".into(), |it| it.to_string());
         _ = writeln!(
             text,
-            "| {} | {measured} | {} | {verdict} | {} |",
-            gate.what, gate.gate, gate.ambition
+            "| {} | {} | {} | {} | {ambition} |",
+            gate.what,
+            table::number(gate.measured),
+            gate.gate,
+            gate.verdict(),
         );
     }
     text
@@ -127,13 +125,13 @@ fn held(results: &Results) -> String {
 /// Where a peer of the same session does better.
 fn beaten(results: &Results) -> String {
     let tables = tables::of(results);
-    let ours = Protocol::Rudp.to_string();
-    let lines = tables.iter().flat_map(|table| table.beaten(&ours));
+    let lines = tables.iter().flat_map(table::Table::beaten);
     let list: String = lines.map(|line| format!("- {line}\n")).collect();
     if list.is_empty() {
         return list;
     }
-    format!("\nWhere a peer does better, the best of them:\n\n{list}")
+    let noise = table::NOISE * 100.0;
+    format!("\nWhere a peer does better by more than {noise} %, the best of them:\n\n{list}")
 }
 
 #[cfg(test)]

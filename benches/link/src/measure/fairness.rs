@@ -41,7 +41,7 @@ impl Session<'_> {
 
     /// Everyone beside CUBIC, and two of ours; where the queue is short, only those of interest.
     fn pairs(&self, link: &LinkConfig) -> Vec<[Protocol; 2]> {
-        let usual = *link == plan::link(20);
+        let usual = *link == plan::bottlenecks()[0].1;
         let some = [Protocol::Cubic, Protocol::Bbr, Protocol::Rudp];
         let beside = self
             .protocols

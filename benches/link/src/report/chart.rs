@@ -26,11 +26,7 @@ struct Axis {
 
 impl Axis {
     fn of(table: &Table) -> Self {
-        let cells = table
-            .rows
-            .iter()
-            .filter(|row| row.drawn)
-            .flat_map(|row| &row.cells);
+        let cells = table.drawn().flat_map(|row| &row.cells);
         let values: Vec<_> = cells
             .filter_map(|cell| cell.value)
             .filter(|it| it.is_finite())
@@ -114,7 +110,7 @@ pub fn svg(table: &Table) -> String {
             },
         );
     }
-    let drawn: Vec<_> = table.rows.iter().filter(|row| row.drawn).collect();
+    let drawn: Vec<_> = table.drawn().collect();
     let group = (WIDTH - LEFT) / table.columns.len().max(1) as f64;
     let bar = group * FILLED / drawn.len().max(1) as f64;
     for (column, head) in table.columns.iter().enumerate() {

@@ -38,6 +38,12 @@ impl Column {
         Self { name, better }
     }
 
+    /// Whether the first number is better by more than noise.
+    fn clearly_prefers(&self, one: f64, other: f64) -> bool {
+        let noise = NOISE * one.abs().min(other.abs());
+        self.prefers(one, other) && (one - other).abs() > noise
+    }
+
     /// Whether the first number is better.
     fn prefers(&self, one: f64, other: f64) -> bool {
         match self.better {
@@ -52,9 +58,20 @@ impl Column {
 pub struct Row {
     pub name: String,
     pub cells: Vec<Cell>,
-    /// Whether it has bars in the picture.
-    pub drawn: bool,
+    pub kind: Kind,
 }
+
+/// Whose numbers a row has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Peer,
+    Ours,
+    /// Nobody's: it has no bars in the picture.
+    Target,
+}
+
+/// Less than this share of the smaller number is no difference: noise.
+pub const NOISE: f64 = 0.01;
 
 /// A number, if there is one, and what the table says.
 pub struct Cell {
@@ -86,33 +103,35 @@ impl Table {
         text + "\n"
     }
 
-    /// Where another row does better than the one of that name: the best, for each column.
-    pub fn beaten(&self, name: &str) -> Vec<String> {
-        let Some(ours) = self.rows.iter().find(|row| row.name == name) else {
-            return Vec::new();
-        };
-        let columns = self.columns.iter().enumerate();
-        let beaten = columns.filter_map(|(index, column)| {
-            let our = &ours.cells[index];
-            let others = self.rows.iter().filter(|row| row.drawn);
-            let best = others
-                .filter_map(|row| Some((row, row.cells[index].value?)))
+    /// The rows that were measured.
+    pub fn drawn(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.kind != Kind::Target)
+    }
+
+    /// Where the best peer does better than ours, for each column.
+    pub fn beaten(&self) -> Vec<String> {
+        let of = |kind| self.rows.iter().filter(move |row| row.kind == kind);
+        let columns = self.columns.iter().enumerate().flat_map(|(index, column)| {
+            let value = move |row: &Row| row.cells[index].value;
+            let best = of(Kind::Peer)
+                .filter_map(|row| Some((row, value(row)?)))
                 .reduce(|best, it| {
                     if column.prefers(it.1, best.1) {
                         it
                     } else {
                         best
                     }
-                })?;
-            let (row, value) = best;
-            column.prefers(value, our.value?).then(|| {
-                format!(
-                    "{}, {}: {} {}, {name} {}",
-                    self.title, column.name, row.name, row.cells[index].text, our.text
-                )
+                });
+            of(Kind::Ours).filter_map(move |ours| {
+                let (peer, best) = best?;
+                column.clearly_prefers(best, value(ours)?).then(|| {
+                    let [peer, ours] =
+                        [peer, ours].map(|row| format!("{} {}", row.name, row.cells[index].text));
+                    format!("{}, {}: {peer}; {ours}", self.title, column.name)
+                })
             })
         });
-        beaten.collect()
+        columns.collect()
     }
 }
 
@@ -144,11 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_the_others_is_named_where_it_is_better() {
-        let row = |name: &str, values: [f64; 3], drawn| Row {
+    fn the_best_peer_is_named_where_it_is_better_than_ours() {
+        let never = f64::INFINITY;
+        let row = |name: &str, values: [f64; 4], kind| Row {
             name: name.to_owned(),
             cells: values.map(|value| Cell::of(Some(value))).into(),
-            drawn,
+            kind,
         };
         let table = Table {
             name: "t",
@@ -160,15 +180,25 @@ mod tests {
                 Column::new("up", Better::More),
                 Column::new("down", Better::Less),
                 Column::new("flat", Better::Neither),
+                Column::new("end", Better::Less),
             ],
             rows: vec![
-                row("x", [10.0, 30.0, 1.0], true),
-                row("y", [11.0, 20.0, 9.0], true),
-                row("ours", [12.0, 25.0, 5.0], true),
-                row("gate", [99.0, 1.0, 0.0], false),
+                row("x", [10.0, 30.0, 1.0, never], Kind::Peer),
+                row("y", [12.1, 20.0, 9.0, 7.0], Kind::Peer),
+                row("ours", [12.0, 25.0, 5.0, never], Kind::Ours),
+                row("other", [11.0, 20.1, 5.0, 1.0], Kind::Ours),
+                row("gate", [99.0, 1.0, 0.0, 0.0], Kind::Target),
             ],
         };
-        assert_eq!(table.beaten("ours"), ["T, down: y 20.0, ours 25.0"]);
-        assert!(table.beaten("nobody").is_empty());
+        let beaten = [
+            "T, up: y 12.1; other 11.0",
+            "T, down: y 20.0; ours 25.0",
+            "T, end: y 7.00; ours never",
+        ];
+        assert_eq!(
+            table.beaten(),
+            beaten,
+            "12.1 for 12.0, 20.0 for 20.1 is noise"
+        );
     }
 }
