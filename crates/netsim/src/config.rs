@@ -41,6 +41,9 @@ pub struct LinkConfig {
     pub bleach_ecn: bool,
     /// The longest packet, in bytes; a longer one is dropped before the queue. Default none.
     pub mtu: Option<usize>,
+    /// By how many bytes each packet is longer on the link than what is handed in, for headers that
+    /// are left out: everything that counts bytes counts these too. Default 0.
+    pub overhead: usize,
     /// Drops what exceeds a rate as it leaves the bottleneck, without a queue. Default none.
     pub policer: Option<Policer>,
     /// When the link is dark: a packet that would leave the bottleneck at or after a start and
@@ -65,6 +68,7 @@ impl LinkConfig {
         mark_above: None,
         bleach_ecn: false,
         mtu: None,
+        overhead: 0,
         policer: None,
         blackouts: Vec::new(),
     };

@@ -35,6 +35,8 @@ pub struct Link {
 #[derive(Clone, Debug)]
 struct Propagating {
     left_bottleneck_at: Duration,
+    /// Its length on the link.
+    bytes: usize,
     packet: Vec<u8>,
     ecn: Ecn,
 }
@@ -80,20 +82,21 @@ impl Link {
     pub fn handle_ecn_packet(&mut self, now: Duration, packet: Vec<u8>, ecn: Ecn) {
         self.step_back_to(now);
         self.entered_at = now;
+        let bytes = packet.len().saturating_add(self.config.overhead);
         add(&mut self.counters.entered, 1);
-        add(&mut self.counters.entered_bytes, packet.len());
+        add(&mut self.counters.entered_bytes, bytes);
 
         // Fate and channel move with every packet, whatever becomes of it.
         let fate = Fate::draw(&mut self.rng);
         let burst = self.config.burst.as_ref();
         let in_burst = burst.is_some_and(|burst| burst.loses(&mut self.channel_is_bad, &fate));
 
-        if self.config.mtu.is_some_and(|mtu| packet.len() > mtu) {
+        if self.config.mtu.is_some_and(|mtu| bytes > mtu) {
             return add(&mut self.counters.lost_mtu, 1);
         }
         let left_at = self.bottleneck.enter(
             now,
-            packet.len(),
+            bytes,
             self.config.rate,
             self.config.queue,
             Self::MAX_PACKETS,
@@ -102,7 +105,7 @@ impl Link {
         let lost = match left_at {
             None => &mut self.counters.lost_queue,
             Some(left_at) if self.is_dark(left_at) => &mut self.counters.lost_blackout,
-            Some(left_at) if !self.admits(left_at, packet.len()) => &mut self.counters.lost_policer,
+            Some(left_at) if !self.admits(left_at, bytes) => &mut self.counters.lost_policer,
             Some(_) if self.config.loss.happens(fate.loss) => &mut self.counters.lost_random,
             Some(_) if in_burst => &mut self.counters.lost_burst,
             Some(left_at) => return self.propagate(left_at, packet, ecn, &fate),
@@ -133,10 +136,12 @@ impl Link {
         if due > now {
             return None;
         }
-        let Propagating { packet, ecn, .. } = next.remove();
+        let Propagating {
+            bytes, packet, ecn, ..
+        } = next.remove();
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(packet.len());
         add(&mut self.counters.delivered, 1);
-        add(&mut self.counters.delivered_bytes, packet.len());
+        add(&mut self.counters.delivered_bytes, bytes);
         Some((packet, ecn))
     }
 
@@ -278,6 +283,7 @@ impl Link {
         self.next_sequence = self.next_sequence.saturating_add(1);
         let propagating = Propagating {
             left_bottleneck_at,
+            bytes: packet.len().saturating_add(self.config.overhead),
             packet,
             ecn,
         };

@@ -8,7 +8,8 @@ use crate::{GilbertElliott, LinkConfig, Policer, Probability, units};
 pub const UNITS: &str =
     "Every setting of the link holds for each direction: --delay 40ms makes a round trip of 80 ms.
 Times end in ns, us, ms, s or min; rates in bit, kbit, mbit or gbit (per second); sizes in B, kB, \
-MB, KiB or MiB; shares in %.";
+MB, KiB or MiB; shares in %.
+Rates, sizes and the MTU count IP packets, headers included.";
 
 /// What a link does, as flags; flatten it into a program's own. The defaults are those of
 /// [`LinkConfig::PERFECT`].
@@ -104,6 +105,7 @@ impl LinkOptions {
             mark_above: self.mark_above,
             bleach_ecn: self.bleach_ecn,
             mtu: self.mtu,
+            overhead: 0, // what is handed in is for the program to say
             policer: self.policer,
             blackouts: self.blackout.clone(),
         }
@@ -175,6 +177,7 @@ mod tests {
             mark_above: Some(60_000),
             bleach_ecn: true,
             mtu: Some(1_280),
+            overhead: 0,
             policer: Some(Policer {
                 rate: 50_000_000,
                 burst: 25_000,

@@ -8,6 +8,10 @@
 //! Each client address is a flow, with its own socket towards the target and its own pair of links.
 //! The socket is connected, so that the kernel reports a closed port; the relay passes that on to
 //! the client as the protocol's own notice, because the client's kernel will never see it.
+//!
+//! The links carry IP packets: to each datagram they count the headers of UDP and of the target's
+//! IP, and its ECN field crosses them, where the system tells and sets it on such sockets (Linux,
+//! Android). A datagram too long for the way out is not cut into fragments, but counted as not sent.
 
 mod flow;
 mod flows;
@@ -15,27 +19,30 @@ mod flows;
 use std::{
     collections::HashMap,
     convert::Infallible,
+    error::Error,
     fmt,
     future::poll_fn,
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use netsim::{ConfigError, Counters, LinkConfig};
-use tokio::{net::UdpSocket, sync::Notify};
+use tokio::sync::Notify;
 
 use flows::Flows;
 
-use crate::{Clock, socket};
+use crate::{
+    Clock,
+    socket::{BatchSocket, Inbox},
+};
 
-/// The largest UDP payload, so that nothing is cut.
-const MAX_PAYLOAD: usize = 65_535;
 /// Bytes asked for each socket's buffers: what a burst needs until the relay has its turn.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// How many datagrams one socket may hand in before the others have their turn.
-const BATCH: usize = 64;
+/// How often one socket may hand in what it has before the others have their turn.
+const BATCH: usize = 16;
 
 /// The settings of a [`Relay`].
 #[derive(Clone, Debug)]
@@ -48,10 +55,27 @@ pub struct RelayConfig {
     /// `seed + 2 n + 1`. Default 0.
     pub seed: u64,
     /// How many client addresses may have a flow at once; a datagram from one more is dropped and
-    /// counted. Default 256.
+    /// counted. Default 256, at least 1.
     pub max_flows: usize,
-    /// For how long a flow lives without a datagram either way. Default 2 minutes.
+    /// For how long a flow lives without a datagram either way. Default 2 minutes, more than 0.
     pub idle_timeout: Duration,
+}
+
+impl RelayConfig {
+    fn validate(&self) -> io::Result<()> {
+        let refused = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        if self.max_flows == 0 {
+            return Err(refused("max_flows is 0: at least 1 is needed".into()));
+        }
+        if self.idle_timeout.is_zero() {
+            let why = "idle_timeout is 0s: a flow needs more to live";
+            return Err(refused(why.into()));
+        }
+        for link in [&self.there, &self.back] {
+            check(link).map_err(|error| refused(Box::<dyn Error + Send + Sync>::from(error)))?;
+        }
+        Ok(())
+    }
 }
 
 impl Default for RelayConfig {
@@ -98,7 +122,7 @@ impl fmt::Display for RelayCounters {
 /// A relay, bound and not yet running.
 #[derive(Debug)]
 pub struct Relay {
-    listening: UdpSocket,
+    listening: BatchSocket,
     control: RelayControl,
 }
 
@@ -107,16 +131,15 @@ impl Relay {
     /// blackouts are read against.
     ///
     /// # Errors
-    /// Those of the socket, and `InvalidInput` with a [`ConfigError`] inside.
+    /// Those of the socket, and `InvalidInput` for a bad `config`, with a [`ConfigError`] inside if it
+    /// is that of a link.
     pub fn bind(
         listen: SocketAddr,
         to: SocketAddr,
         config: RelayConfig,
         clock: Clock,
     ) -> io::Result<Self> {
-        for link in [&config.there, &config.back] {
-            check(link).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        }
+        config.validate()?;
         let flows = Flows {
             to,
             config,
@@ -128,9 +151,10 @@ impl Relay {
             clock,
             flows: Mutex::new(flows),
             changed: Notify::new(),
+            turned: Notify::new(),
         };
         Ok(Self {
-            listening: socket::bind(listen, SOCKET_BUFFER)?,
+            listening: BatchSocket::bind(listen, SOCKET_BUFFER, false)?,
             control: RelayControl(Arc::new(shared)),
         })
     }
@@ -155,16 +179,17 @@ impl Relay {
     /// Those of the listening socket that do not go away.
     pub async fn run(self) -> io::Result<Infallible> {
         let shared = &*self.control.0;
-        let mut buffer = vec![0; MAX_PAYLOAD];
+        let mut inbox = Inbox::new();
         loop {
             let next = {
                 let mut flows = shared.flows();
                 let now = shared.clock.now();
-                flows.receive(now, &self.listening, &mut buffer)?;
+                flows.receive(now, &self.listening, &mut inbox)?;
                 flows.deliver(now, &self.listening);
                 flows.expire(now);
                 flows.poll_timeout()
             };
+            shared.turned.notify_waiters();
             // An idle flow has a deadline too; without any flow only a datagram matters.
             let next = shared.clock.at(next.unwrap_or(Duration::MAX));
             tokio::select! {
@@ -189,9 +214,10 @@ impl RelayControl {
         check(&there)?;
         check(&back)?;
         let mut flows = self.0.flows();
+        let to = flows.to;
         for flow in flows.by_client.values_mut() {
-            flow.there.set_config(there.clone())?;
-            flow.back.set_config(back.clone())?;
+            flow.there.set_config(with_headers(&there, to))?;
+            flow.back.set_config(with_headers(&back, to))?;
         }
         (flows.config.there, flows.config.back) = (there, back);
         self.0.changed.notify_one();
@@ -223,6 +249,20 @@ impl RelayControl {
             .for_each(|flow| flow.add_to(&mut total));
         total
     }
+
+    /// Waits until the counters are as wanted, and returns them. Cancel-safe. For ever, if the relay
+    /// ends before.
+    pub async fn wait_for(&self, mut wanted: impl FnMut(&RelayCounters) -> bool) -> RelayCounters {
+        loop {
+            let mut turned = pin!(self.0.turned.notified());
+            turned.as_mut().enable(); // before looking, so that no turn is missed
+            let counters = self.counters();
+            if wanted(&counters) {
+                return counters;
+            }
+            turned.await;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -231,12 +271,27 @@ struct Shared {
     flows: Mutex<Flows>,
     /// Something was changed from outside: the deadlines may be others now.
     changed: Notify,
+    /// The relay had a turn: the counters may be others now.
+    turned: Notify,
 }
 
 impl Shared {
     fn flows(&self) -> MutexGuard<'_, Flows> {
         // What a panicking holder left behind is still a set of flows.
         self.flows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The settings of a link that is handed payloads of UDP, as if they were IP packets of the target's
+/// family.
+fn with_headers(config: &LinkConfig, to: SocketAddr) -> LinkConfig {
+    let headers = match to.ip().to_canonical() {
+        IpAddr::V4(_) => 20 + 8,
+        IpAddr::V6(_) => 40 + 8,
+    };
+    LinkConfig {
+        overhead: config.overhead.saturating_add(headers),
+        ..config.clone()
     }
 }
 

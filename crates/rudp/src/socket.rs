@@ -2,9 +2,9 @@
 
 use std::{
     array,
-    io::{self, IoSliceMut, Read},
-    iter,
+    io::{self, IoSliceMut},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    task::{Context, Poll},
 };
 
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
@@ -35,6 +35,7 @@ pub(crate) struct BatchSocket {
 pub(crate) struct Inbox {
     bytes: Box<[u8]>,
     filled: [RecvMeta; BUFFERS],
+    count: usize, // of those filled
 }
 
 impl BatchSocket {
@@ -85,6 +86,11 @@ impl BatchSocket {
         }
     }
 
+    /// The same for several sockets at once; it misses errors, of which only a connected one has any.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.io.poll_recv_ready(cx).map(drop)
+    }
+
     /// Waits until the system's buffer has room.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         self.io.writable().await
@@ -101,7 +107,7 @@ impl BatchSocket {
     }
 
     fn try_recv_on(&self, interest: Interest, inbox: &mut Inbox) -> io::Result<()> {
-        inbox.filled = array::from_fn(|_| RecvMeta::default());
+        inbox.count = 0;
         let mut buffers = inbox.bytes.chunks_mut(BUFFER).map(IoSliceMut::new);
         let mut buffers: [_; BUFFERS] =
             array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
@@ -109,7 +115,8 @@ impl BatchSocket {
             let filled = &mut inbox.filled;
             self.state.recv((&self.io).into(), &mut buffers, filled)
         };
-        self.io.try_io(interest, socket).map(drop)
+        inbox.count = self.io.try_io(interest, socket)?;
+        Ok(())
     }
 
     /// Sends datagrams.
@@ -130,6 +137,31 @@ impl BatchSocket {
     }
 
     fn try_send_batch(&self, transmit: &Transmit, contents: &[u8]) -> io::Result<()> {
+        let send = || self.send_batch(transmit, contents);
+        self.io.try_io(Interest::WRITABLE, send)
+    }
+
+    /// Sends one datagram at once or not at all: past tokio's own notion of readiness, which is "no"
+    /// for a new socket.
+    pub(crate) fn send_now(
+        &self,
+        to: SocketAddr,
+        ecn: Option<Ecn>,
+        datagram: &[u8],
+    ) -> io::Result<()> {
+        if self.peer.is_some() && !NAMES_CONNECTED_PEERS {
+            return SockRef::from(&self.io).send(datagram).map(drop);
+        }
+        let segment_size = datagram.len();
+        let transmit = Transmit {
+            to,
+            ecn,
+            segment_size,
+        };
+        self.send_batch(&transmit, datagram)
+    }
+
+    fn send_batch(&self, transmit: &Transmit, contents: &[u8]) -> io::Result<()> {
         let batch = quinn_udp::Transmit {
             destination: transmit.to,
             ecn: transmit.ecn.map(codepoint),
@@ -137,8 +169,7 @@ impl BatchSocket {
             segment_size: Some(transmit.segment_size),
             src_ip: None,
         };
-        let send = || self.state.try_send((&self.io).into(), &batch);
-        self.io.try_io(Interest::WRITABLE, send)
+        self.state.try_send((&self.io).into(), &batch)
     }
 }
 
@@ -147,17 +178,18 @@ impl Inbox {
         Self {
             bytes: vec![0; BUFFERS * BUFFER].into(),
             filled: array::from_fn(|_| RecvMeta::default()),
+            count: 0,
         }
     }
 
     /// Every datagram with its sender and its mark.
     pub(crate) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, Option<Ecn>, &[u8])> {
         let buffers = self.bytes.chunks(BUFFER).zip(&self.filled);
-        buffers.flat_map(|(bytes, meta)| {
-            let datagrams = bytes[..meta.len].chunks(meta.stride.max(1));
-            iter::repeat((meta.addr, meta.ecn.map(mark)))
-                .zip(datagrams)
-                .map(|((from, ecn), datagram)| (from, ecn, datagram))
+        buffers.take(self.count).flat_map(|(bytes, meta)| {
+            let (bytes, ecn) = (&bytes[..meta.len], meta.ecn.map(mark));
+            let empty = bytes.is_empty().then_some(bytes); // a datagram too
+            let datagrams = bytes.chunks(meta.stride.max(1)).chain(empty);
+            datagrams.map(move |datagram| (meta.addr, ecn, datagram))
         })
     }
 }
@@ -179,13 +211,13 @@ fn mark(codepoint: EcnCodepoint) -> Ecn {
 }
 
 /// Opens a socket bound to `local`.
-pub(crate) fn bind(local: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
+fn bind(local: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     open(local, None, buffer)
 }
 
 /// Opens a socket that exchanges datagrams with `peer` only. For such a
 /// socket the system reports that nobody listens at the peer's port.
-pub(crate) fn connect(peer: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
+fn connect(peer: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     let any = match peer {
         SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -195,21 +227,9 @@ pub(crate) fn connect(peer: SocketAddr, buffer: usize) -> io::Result<UdpSocket> 
 
 /// Waits for a datagram or an error to receive. tokio's own `readable` sleeps
 /// on when there is only an error, such as the report of a closed port.
-pub(crate) async fn ready(socket: &UdpSocket) -> io::Result<()> {
+async fn ready(socket: &UdpSocket) -> io::Result<()> {
     let either = Interest::READABLE | Interest::ERROR;
     socket.ready(either).await.map(drop)
-}
-
-/// Receives on a connected socket what [`ready`] waits for, without waiting.
-pub(crate) fn try_recv(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<usize> {
-    // One by one: for both at once tokio's `try_io` does nothing.
-    match socket.try_recv(buffer) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            let receive = || (&*SockRef::from(socket)).read(buffer);
-            socket.try_io(Interest::ERROR, receive)
-        }
-        received => received,
-    }
 }
 
 /// Whether an error says that nobody listens at the peer's port (Windows calls it "reset").

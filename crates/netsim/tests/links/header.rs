@@ -1,7 +1,7 @@
-//! What hangs on a packet's header: its length and its ECN field.
+//! What hangs on a packet's headers: its length and its ECN field.
 
 use crate::common::{link, ms, percent};
-use netsim::{Ecn, LinkConfig};
+use netsim::{Ecn, LinkConfig, Policer};
 
 /// 125 bytes take 1 ms; 250 bytes may wait unmarked.
 fn marking() -> LinkConfig {
@@ -87,4 +87,48 @@ fn a_packet_longer_than_the_mtu_is_dropped_and_takes_no_time() {
     link.handle_packet(ms(0), vec![0; 100]);
     assert_eq!(link.counters().lost_mtu, 1);
     assert_eq!(link.poll_timeout(), Some(ms(1) * 4 / 5));
+}
+
+#[test]
+fn headers_that_are_left_out_count_wherever_bytes_do() {
+    let with_headers = LinkConfig {
+        queue: 250,
+        mark_above: Some(125),
+        mtu: Some(125),
+        overhead: 28,
+        ..marking()
+    };
+    let mut long = link(with_headers.clone(), 1);
+    for bytes in [98, 97, 97, 97, 97] {
+        long.handle_ecn_packet(ms(0), vec![0; bytes], Ecn::Capable0);
+    }
+    let arrived = core::iter::from_fn(|| {
+        let due = long.poll_timeout()?;
+        let (packet, ecn) = long.poll_ecn_packet(due)?;
+        Some((due, packet.len(), ecn))
+    });
+    let expected = [
+        (ms(1), 97, Ecn::Capable0),
+        (ms(2), 97, Ecn::Capable0),
+        (ms(3), 97, Ecn::Marked),
+    ];
+    assert!(arrived.eq(expected));
+    let counters = long.counters();
+    assert_eq!((counters.lost_mtu, counters.lost_queue), (1, 1));
+    assert_eq!(counters.entered_bytes, 126 + 4 * 125);
+    assert_eq!(counters.delivered_bytes, 3 * 125);
+
+    for (burst, lost) in [(125, 0), (124, 1)] {
+        let rate = 1_000_000;
+        let policer = Some(Policer { rate, burst });
+        let mut policed = link(
+            LinkConfig {
+                policer,
+                ..with_headers.clone()
+            },
+            1,
+        );
+        policed.handle_packet(ms(0), vec![0; 97]);
+        assert_eq!(policed.counters().lost_policer, lost);
+    }
 }

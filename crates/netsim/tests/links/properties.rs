@@ -61,6 +61,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         proptest::option::of(0..5_000_usize),
         any::<bool>(),
         proptest::option::of(0..1_500_usize),
+        prop_oneof![0..100_usize, Just(usize::MAX)],
     );
     (chances, times, rate, queue, header, policer, blackouts).prop_map(
         |(
@@ -68,7 +69,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
             (delay, jitter, keep_order, reorder_delay),
             rate,
             queue,
-            (mark_above, bleach_ecn, mtu),
+            (mark_above, bleach_ecn, mtu, overhead),
             policer,
             blackouts,
         )| LinkConfig {
@@ -86,6 +87,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
             mark_above,
             bleach_ecn,
             mtu,
+            overhead,
             policer,
             blackouts,
         },

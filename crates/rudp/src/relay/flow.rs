@@ -10,16 +10,15 @@ use std::{
 };
 
 use netsim::Link;
-use rudp_proto::wire;
-use socket2::SockRef;
-use tokio::net::UdpSocket;
+use rudp_proto::{Ecn, wire};
 
-use super::{BATCH, RelayConfig, RelayCounters, SOCKET_BUFFER};
-use crate::socket;
+use super::{BATCH, RelayConfig, RelayCounters, SOCKET_BUFFER, with_headers};
+use crate::socket::{BatchSocket, Inbox, is_unreachable};
 
 /// A client's way to the target and back.
 pub(super) struct Flow {
-    upstream: Arc<UdpSocket>,
+    upstream: Arc<BatchSocket>,
+    to: SocketAddr,
     /// Completes when the socket has something to receive; made anew after that.
     readable: Pin<Box<dyn Future<Output = io::Result<()>> + Send>>,
     pub(super) there: Link,
@@ -40,13 +39,14 @@ impl Flow {
         now: Duration,
     ) -> io::Result<Self> {
         let link = |config: &netsim::LinkConfig, seed| {
-            Link::new(config.clone(), seed)
+            Link::new(with_headers(config, to), seed)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
         };
-        let upstream = Arc::new(socket::connect(to, SOCKET_BUFFER)?);
+        let upstream = Arc::new(BatchSocket::connect(to, SOCKET_BUFFER, false)?);
         Ok(Self {
             readable: readable(upstream.clone()),
             upstream,
+            to,
             there: link(&config.there, seed)?,
             back: link(&config.back, seed.wrapping_add(1))?,
             latest: Vec::new(),
@@ -71,20 +71,24 @@ impl Flow {
     }
 
     /// The client sent something.
-    pub(super) fn handle_client(&mut self, now: Duration, datagram: Vec<u8>) {
+    pub(super) fn handle_client(&mut self, now: Duration, ecn: Option<Ecn>, datagram: &[u8]) {
         self.active_at = now;
-        self.there.handle_packet(now, datagram);
+        self.there
+            .handle_ecn_packet(now, datagram.to_vec(), field(ecn));
     }
 
     /// Takes what the target sent, and the kernel's reports that it is not there.
-    pub(super) fn receive(&mut self, now: Duration, buffer: &mut [u8]) {
+    pub(super) fn receive(&mut self, now: Duration, inbox: &mut Inbox) {
         for _ in 0..BATCH {
-            match socket::try_recv(&self.upstream, buffer) {
-                Ok(length) => {
+            match self.upstream.try_recv(inbox) {
+                Ok(()) => {
                     self.active_at = now;
-                    self.back.handle_packet(now, buffer[..length].to_vec());
+                    for (_, ecn, datagram) in inbox.datagrams() {
+                        self.back
+                            .handle_ecn_packet(now, datagram.to_vec(), field(ecn));
+                    }
                 }
-                Err(error) if socket::is_unreachable(&error) => self.handle_unreachable(now),
+                Err(error) if is_unreachable(&error) => self.handle_unreachable(now),
                 Err(_) => break, // nothing there, or a fault that only this client sees
             }
         }
@@ -100,12 +104,12 @@ impl Flow {
 
     /// Sends the target what is due.
     pub(super) fn deliver_there(&mut self, now: Duration) {
-        while let Some(datagram) = self.there.poll_packet(now) {
-            let mut sent = send(&self.upstream, &datagram);
-            if sent.as_ref().is_err_and(socket::is_unreachable) {
+        while let Some((datagram, ecn)) = self.there.poll_ecn_packet(now) {
+            let mut sent = self.upstream.send_now(self.to, mark(ecn), &datagram);
+            if sent.as_ref().is_err_and(is_unreachable) {
                 // The report is about an earlier datagram; this one has not been sent yet.
                 self.handle_unreachable(now);
-                sent = send(&self.upstream, &datagram);
+                sent = self.upstream.send_now(self.to, mark(ecn), &datagram);
             }
             self.not_sent += u64::from(sent.is_err());
             self.latest = datagram;
@@ -113,9 +117,9 @@ impl Flow {
     }
 
     /// Sends the client what is due.
-    pub(super) fn deliver_back(&mut self, now: Duration, listening: &UdpSocket, to: SocketAddr) {
-        while let Some(datagram) = self.back.poll_packet(now) {
-            let sent = SockRef::from(listening).send_to(&datagram, &to.into());
+    pub(super) fn deliver_back(&mut self, now: Duration, listening: &BatchSocket, to: SocketAddr) {
+        while let Some((datagram, ecn)) = self.back.poll_ecn_packet(now) {
+            let sent = listening.send_now(to, mark(ecn), &datagram);
             self.not_sent += u64::from(sent.is_err());
         }
     }
@@ -152,11 +156,25 @@ impl fmt::Debug for Flow {
     }
 }
 
-fn readable(socket: Arc<UdpSocket>) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
-    Box::pin(async move { socket::ready(&socket).await })
+fn readable(socket: Arc<BatchSocket>) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
+    Box::pin(async move { socket.readable().await })
 }
 
-/// Sends at once or not at all. Past tokio's own notion of readiness, which is "no" for a new socket.
-fn send(socket: &UdpSocket, datagram: &[u8]) -> io::Result<usize> {
-    SockRef::from(socket).send(datagram)
+/// What a link takes for the ECN field of a datagram.
+fn field(ecn: Option<Ecn>) -> netsim::Ecn {
+    match ecn {
+        None => netsim::Ecn::NotCapable,
+        Some(Ecn::Ect0) => netsim::Ecn::Capable0,
+        Some(Ecn::Ect1) => netsim::Ecn::Capable1,
+        Some(Ecn::Ce) => netsim::Ecn::Marked,
+    }
+}
+
+fn mark(field: netsim::Ecn) -> Option<Ecn> {
+    match field {
+        netsim::Ecn::NotCapable => None,
+        netsim::Ecn::Capable0 => Some(Ecn::Ect0),
+        netsim::Ecn::Capable1 => Some(Ecn::Ect1),
+        netsim::Ecn::Marked => Some(Ecn::Ce),
+    }
 }

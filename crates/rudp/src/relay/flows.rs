@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use tokio::net::UdpSocket;
-
 use super::{BATCH, RelayConfig, RelayCounters, flow::Flow};
-use crate::socket;
+use crate::socket::{BatchSocket, Inbox, is_unreachable};
 
 #[derive(Debug)]
 pub(super) struct Flows {
@@ -28,32 +26,33 @@ impl Flows {
     pub(super) fn receive(
         &mut self,
         now: Duration,
-        listening: &UdpSocket,
-        buffer: &mut [u8],
+        listening: &BatchSocket,
+        inbox: &mut Inbox,
     ) -> io::Result<()> {
         for _ in 0..BATCH {
-            match listening.try_recv_from(buffer) {
-                Ok((length, client)) => {
-                    let datagram = buffer[..length].to_vec();
-                    match self.flow(now, client) {
-                        Some(flow) => flow.handle_client(now, datagram),
-                        None => self.ended.no_flow += 1,
+            match listening.try_recv(inbox) {
+                Ok(()) => {
+                    for (client, ecn, datagram) in inbox.datagrams() {
+                        match self.flow(now, client) {
+                            Some(flow) => flow.handle_client(now, ecn, datagram),
+                            None => self.ended.no_flow += 1,
+                        }
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An earlier answer found its client gone: that is the client's affair.
-                Err(error) if socket::is_unreachable(&error) => {}
+                Err(error) if is_unreachable(&error) => {}
                 Err(error) => return Err(error),
             }
         }
         for flow in self.by_client.values_mut() {
-            flow.receive(now, buffer);
+            flow.receive(now, inbox);
         }
         Ok(())
     }
 
     /// Sends what is due.
-    pub(super) fn deliver(&mut self, now: Duration, listening: &UdpSocket) {
+    pub(super) fn deliver(&mut self, now: Duration, listening: &BatchSocket) {
         for (client, flow) in &mut self.by_client {
             flow.deliver_there(now);
             flow.deliver_back(now, listening, *client);
@@ -98,9 +97,9 @@ impl Flows {
     pub(super) fn poll_readable(
         &mut self,
         cx: &mut Context<'_>,
-        listening: &UdpSocket,
+        listening: &BatchSocket,
     ) -> Poll<()> {
-        let mut ready = listening.poll_recv_ready(cx).is_ready();
+        let mut ready = listening.poll_readable(cx).is_ready();
         for flow in self.by_client.values_mut() {
             ready |= flow.poll_readable(cx).is_ready();
         }

@@ -1,20 +1,17 @@
 //! The relay over real sockets.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
 use netsim::{Link, LinkConfig, Probability};
 use rudp::{
-    Clock, CloseReason, ConnectError, Endpoint, EndpointOptions, Lost,
+    Clock, CloseReason, ConnectError, Endpoint, EndpointOptions, Lost, Stats,
     relay::{Relay, RelayConfig, RelayControl, RelayCounters},
 };
-use tokio::{
-    net::UdpSocket,
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use tokio::{net::UdpSocket, task::JoinHandle, time::timeout};
 
 /// A wait that only a failure makes this long.
 const LONG: Duration = Duration::from_secs(20);
@@ -42,12 +39,7 @@ impl Running {
 
     /// Waits until the counters are as wanted.
     async fn until(&self, wanted: impl Fn(&RelayCounters) -> bool) {
-        let reached = async {
-            while !wanted(&self.control.counters()) {
-                sleep(Duration::from_millis(1)).await;
-            }
-        };
-        if timeout(LONG, reached).await.is_err() {
+        if timeout(LONG, self.control.wait_for(wanted)).await.is_err() {
             panic!("it never came to that: {}", self.control.counters());
         }
     }
@@ -265,4 +257,101 @@ async fn an_idle_flow_makes_room_and_its_counts_stay() {
     let counters = relay.control.counters();
     assert_eq!(counters.flows, 2);
     assert!(counters.there.entered >= 2, "the first flow's counts stay");
+}
+
+/// Sends so much through a relay; the client's counters and the relay's.
+async fn transfer(config: RelayConfig, bytes: usize) -> (Stats, RelayCounters) {
+    let server = Endpoint::bind(ANY_PORT, EndpointOptions::default()).expect("a free port");
+    let relay = Running::start(server.local_addr(), config);
+    let client = Endpoint::client_to(relay.address, EndpointOptions::default());
+    let client = client.expect("a free port");
+    let transferred = async {
+        let (connected, accepted) = tokio::join!(client.connect(relay.address), server.accept());
+        let (connected, accepted) = (connected.expect("accepted"), accepted.expect("one"));
+        let send = async {
+            let (mut send, _recv) = connected.open_stream().await.expect("allowed");
+            send.write_all(&vec![7; bytes]).await.expect("room");
+            send.finish().expect("open");
+            connected.close(0, "").await;
+        };
+        let receive = async {
+            let (_send, mut recv) = accepted.accept_stream().await.expect("one");
+            assert!(recv.read_to_end(bytes).await.expect("all of it") == vec![7; bytes]);
+        };
+        tokio::join!(send, receive);
+        connected.stats()
+    };
+    let stats = timeout(LONG, transferred).await.expect("in time");
+    (stats, relay.control.counters())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_ecn_field_crosses_and_is_marked_and_bleached_on_the_way() {
+    let plain = RelayConfig::default();
+    let (stats, counters) = transfer(plain.clone(), 300_000).await;
+    assert!(stats.ecn && stats.ecn_marked == 0, "{stats:?}");
+    assert_eq!(counters.there.marked, 0);
+
+    let mut marking = plain.clone();
+    marking.there.rate = Some(20_000_000);
+    marking.there.mark_above = Some(10_000);
+    let (stats, counters) = transfer(marking, 300_000).await;
+    assert!(counters.there.marked > 0, "{counters}");
+    assert!(stats.ecn && stats.ecn_marked > 0, "{stats:?}");
+
+    let mut bleaching = plain;
+    bleaching.there.bleach_ecn = true;
+    let (stats, _) = transfer(bleaching, 300_000).await;
+    assert!(!stats.ecn, "{stats:?}");
+}
+
+#[tokio::test]
+async fn links_count_the_headers_of_the_target_s_family() {
+    for (ip, headers) in [
+        (IpAddr::V4(Ipv4Addr::LOCALHOST), 28),
+        (IpAddr::V6(Ipv6Addr::LOCALHOST), 48),
+    ] {
+        let Ok(target) = UdpSocket::bind((ip, 0)).await else {
+            assert!(ip.is_ipv6(), "only IPv6 may be missing");
+            continue;
+        };
+        let mut config = RelayConfig::default();
+        config.there.mtu = Some(1_000);
+        let relay = Running::start(target.local_addr().expect("bound"), config);
+        let client = client_of(&relay).await;
+        for bytes in [0, 1_000 - headers, 1_001 - headers] {
+            client.send(&vec![7; bytes]).await.expect("sent");
+        }
+        assert_eq!(receive(&target).await, b"");
+        assert_eq!(receive(&target).await.len(), 1_000 - headers);
+        relay.until(|now| now.there.lost_mtu == 1).await;
+        let counters = relay.control.counters().there;
+        let bytes = [counters.entered_bytes, counters.delivered_bytes];
+        assert_eq!(bytes, [headers as u64 + 2_001, headers as u64 + 1_000]);
+    }
+}
+
+#[tokio::test]
+async fn settings_with_which_nothing_would_pass_are_refused() {
+    let no_flows = RelayConfig {
+        max_flows: 0,
+        ..RelayConfig::default()
+    };
+    let no_time = RelayConfig {
+        idle_timeout: Duration::ZERO,
+        ..RelayConfig::default()
+    };
+    let mut no_rate = RelayConfig::default();
+    no_rate.back.rate = Some(0);
+    for (config, said) in [
+        (no_flows, "max_flows is 0: at least 1 is needed"),
+        (no_time, "idle_timeout is 0s: a flow needs more to live"),
+        (no_rate, "rate is 0 bits per second, at least 1 is needed"),
+    ] {
+        let refused = Relay::bind(ANY_PORT, ANY_PORT, config, Clock::start());
+        let error = refused.expect_err("nothing would pass");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), said);
+    }
 }
