@@ -233,6 +233,12 @@ impl Connection {
         self.phase == Phase::Open && !self.is_closing()
     }
 
+    /// Whether R1 of [`Config::limits`] is reached and nothing new was acknowledged since (K10).
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.events.unanswered
+    }
+
     /// The peer's address; it never changes (H10).
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
@@ -251,6 +257,7 @@ impl Connection {
         let estimator = self.flight.timer().estimator();
         Stats {
             srtt: estimator.srtt(),
+            rttvar: estimator.rttvar(),
             rto: estimator.rto(),
             congestion_window: self.congestion.window(),
             pacing_rate: self.congestion.pacing_rate(),

@@ -19,6 +19,8 @@ pub enum Event {
     /// R1 of [`Config::limits`](crate::Config::limits) is reached: the route may be stale, and
     /// the end may come. Comes again only after something was acknowledged (K10).
     Unanswered,
+    /// Something new was acknowledged after [`Unanswered`](Self::Unanswered) (K10).
+    Answered,
     /// The peer opened streams: call [`accept_stream`](crate::Connection::accept_stream) until
     /// `None` (S2).
     Opened,

@@ -15,6 +15,8 @@ pub struct Stats {
     pub samples: u64,
     /// The smoothed round trip; `None` before the first sample.
     pub srtt: Option<Duration>,
+    /// How much the round trip varies; `None` before the first sample.
+    pub rttvar: Option<Duration>,
     /// The RTO in force.
     pub rto: Duration,
     /// The smallest RTO that was in force.

@@ -137,6 +137,49 @@ impl Connection {
         left.unwrap_or_default()
     }
 
+    /// Waits until what was sent has gone without an answer for as long as R1 of
+    /// [`Config::limits`](crate::Config::limits) says: time to tell a person that the peer is out of
+    /// reach, while the connection goes on trying. Returns at once while that is so; without an R1,
+    /// as by default, only the end of the connection ends the wait (K10). Cancel-safe.
+    ///
+    /// ```
+    /// # use rudp::{Connection, StreamError, rto};
+    /// let mut options = rudp::EndpointOptions::default();
+    /// options.config.limits.r1 = rto::Threshold::Retransmissions(2); // 3 s, if the RTO is 1 s
+    /// # async fn watch(connection: Connection) -> Result<(), StreamError> {
+    /// loop {
+    ///     connection.unanswered().await?;
+    ///     println!("trying to reach the server");
+    ///     connection.answered().await?;
+    ///     println!("online again");
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub async fn unanswered(&self) -> Result<(), StreamError> {
+        self.until_unanswered(true).await
+    }
+
+    /// Waits until something is acknowledged after [`unanswered`](Self::unanswered); returns at once
+    /// if nothing waits for so long (K10). Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub async fn answered(&self) -> Result<(), StreamError> {
+        self.until_unanswered(false).await
+    }
+
+    async fn until_unanswered(&self, wanted: bool) -> Result<(), StreamError> {
+        let ask = |connection: &mut rudp_proto::Connection, _: &mut _| {
+            (connection.is_unanswered() == wanted).then_some(Ok(()))
+        };
+        self.inner.until(&self.inner.signals.answers, ask).await
+    }
+
     /// Closes once everything written is acknowledged, and waits for that. Code 0 means "no
     /// error"; of `reason` at most 256 bytes travel. Streams that were not finished are finished;
     /// what the peer has sent and this side not read may be lost: read to the end first. The

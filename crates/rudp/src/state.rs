@@ -137,7 +137,10 @@ impl Shared {
                 Event::MessageExpired(id) => {
                     state.with(handle, |slot| slot.waiting.settle(id, Settled::Expired));
                 }
-                Event::Unanswered => tracing::debug!(?handle, "unanswered"),
+                Event::Unanswered | Event::Answered => {
+                    tracing::debug!(?handle, ?event);
+                    state.with(handle, |slot| slot.signals.answers.notify_waiters());
+                }
                 Event::Trace(trace) => deferred.traces.push((handle, trace)),
                 Event::Closed(reason) => {
                     tracing::debug!(?handle, %reason, "closed");

@@ -15,6 +15,7 @@ pub(crate) struct Signals {
     pub(crate) may_open: Notify,         // it lets this side open more
     pub(crate) message: Notify,          // messages arrived
     pub(crate) room_for_message: Notify, // one may be sent again
+    pub(crate) answers: Notify,          // R1 was reached, or something acknowledged after it
 }
 
 impl Signals {
@@ -23,6 +24,7 @@ impl Signals {
         self.may_open.notify_waiters();
         self.message.notify_waiters();
         self.room_for_message.notify_waiters();
+        self.answers.notify_waiters();
     }
 }
 

@@ -24,7 +24,7 @@ fn unanswered(limits: rto::Limits) -> (Pair, rudp_proto::Handle, Duration) {
 
 /// (K10)
 #[test]
-fn rule_rudp_k10_r1_is_told_once_until_something_is_acknowledged() {
+fn rule_rudp_k10_r1_is_told_once_and_so_is_the_next_acknowledgement() {
     let (mut pair, client, start) = unanswered(rto::Limits {
         r1: rto::Threshold::Retransmissions(3),
         ..rto::Limits::NONE
@@ -32,22 +32,38 @@ fn rule_rudp_k10_r1_is_told_once_until_something_is_acknowledged() {
     pair.run_until(start + s(100));
     let told = |pair: &Pair| {
         let events = pair.client.events.iter();
-        let told = events.filter(|(_, _, event)| *event == Event::Unanswered);
-        told.map(|(at, _, _)| *at).collect::<Vec<_>>()
+        let told = events.filter_map(|(at, _, event)| match event {
+            Event::Unanswered => Some((*at, true)),
+            Event::Answered => Some((*at, false)),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
     };
     assert_eq!(
         told(&pair),
-        [start + s(7)],
+        [(start + s(7), true)],
         "the third expiry, not the next"
     );
+    assert!(pair.client.conn(client).is_unanswered());
+    let back = pair.now;
     pair.lets_pass = Box::new(|_, _, _| true);
     pair.run_for(s(100));
     assert_eq!(pair.client.conn(client).unacknowledged(), 0);
+    assert!(!pair.client.conn(client).is_unanswered());
+    let [_, (answered, false)] = told(&pair)[..] else {
+        panic!("{:?}", told(&pair));
+    };
+    assert!(answered > back && answered <= back + s(60), "{answered:?}");
     let again = pair.now;
     pair.lets_pass = Box::new(|_, _, _| false);
     pair.client.conn(client).put(b"again").unwrap();
     pair.run_until(again + s(100));
-    assert_eq!(told(&pair), [start + s(7), again + s(7)]);
+    let twice = [
+        (start + s(7), true),
+        (answered, false),
+        (again + s(7), true),
+    ];
+    assert_eq!(told(&pair), twice);
     assert_eq!(pair.client.closed(), [] as [&CloseReason; 0]);
 }
 

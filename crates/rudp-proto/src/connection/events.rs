@@ -16,7 +16,9 @@ pub(super) struct Events {
     /// How many were dropped since the host was told.
     missed: u64,
     pub(super) connected: bool,
+    /// R1 was reached, and nothing acknowledged since (K10).
     pub(super) unanswered: bool,
+    told_unanswered: bool,
     pub(super) closed: Option<CloseReason>,
 }
 
@@ -53,7 +55,14 @@ impl Events {
         if take(&mut self.connected) {
             return Some(Event::Connected);
         }
-        take(&mut self.unanswered).then_some(Event::Unanswered)
+        if self.told_unanswered == self.unanswered {
+            return None;
+        }
+        self.told_unanswered = self.unanswered;
+        Some(match self.unanswered {
+            true => Event::Unanswered,
+            false => Event::Answered,
+        })
     }
 }
 

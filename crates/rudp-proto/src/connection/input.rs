@@ -270,6 +270,7 @@ impl Connection {
     fn handle_handshake_acked(&mut self, now: Duration, sample: Option<Sample>) {
         let timer = self.flight.timer_mut();
         let outcome = timer.handle_acked(now, Progress::All, sample);
+        self.events.unanswered = false;
         self.count_sample(outcome);
     }
 
@@ -321,6 +322,7 @@ impl Connection {
             };
             self.trace(now, step);
         }
+        self.events.unanswered &= acked.sample.is_none(); // only what is new gives one (K10)
         self.count_sample(acked.sample);
         self.flight.recycle(acked);
         if !self.is_closing() {

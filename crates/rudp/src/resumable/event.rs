@@ -15,6 +15,8 @@ use crate::{Attempt, Observer};
 ///     observe: Some(Arc::new(|event: ResumeEvent| match event.what {
 ///         Resuming::Attempt(attempt) => println!("attempt {}: {}", attempt.number, attempt.outcome),
 ///         Resuming::Carried { replayed, .. } => println!("connected; {replayed} bytes again"),
+///         Resuming::Unanswered => println!("no answer for some time"),
+///         Resuming::Answered => println!("an answer"),
 ///         Resuming::CutOff(reason) => println!("offline: {reason}"),
 ///     })),
 ///     ..ResumableOptions::default()
@@ -42,6 +44,11 @@ pub enum Resuming {
         /// sent again.
         replayed: u64,
     },
+    /// The connection lives, but R1 of its [`Config::limits`](crate::Config::limits) is reached, of
+    /// which the default has none: the first sign that the peer is out of reach.
+    Unanswered,
+    /// Something was acknowledged after all.
+    Answered,
     /// The connection was lost, for this reason; what is written from now on waits for another.
     CutOff(CloseReason),
 }

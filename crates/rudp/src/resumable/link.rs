@@ -10,6 +10,7 @@ use rudp_proto::CloseReason;
 use tokio::io::AsyncReadExt;
 
 use super::{
+    Resuming,
     positions::{Impossible, Next},
     session::{Session, SessionId},
 };
@@ -117,6 +118,7 @@ impl Link {
             Err(cut) = receive(session, recv) => Err(cut),
             Err(cut) = tell_read(session, &self.connection) => Err(cut),
             Err(cut) = hear_read(session, &self.connection) => Err(cut),
+            Err(cut) = tell_unanswered(session, &self.connection) => Err(cut),
         };
         match cut {
             Ok(End::Abandoned) => {
@@ -216,6 +218,16 @@ async fn hear_read(session: &Session, connection: &Connection) -> Result<Infalli
         let message = connection.recv_message().await?;
         let position = message.try_into().map_err(|_| Cut::Protocol)?;
         session.handle_read(u64::from_be_bytes(position))?;
+    }
+}
+
+/// Tells the program when the peer is out of reach, and when it is back.
+async fn tell_unanswered(session: &Session, connection: &Connection) -> Result<Infallible, Cut> {
+    loop {
+        connection.unanswered().await?;
+        session.teller.tell(Resuming::Unanswered);
+        connection.answered().await?;
+        session.teller.tell(Resuming::Answered);
     }
 }
 

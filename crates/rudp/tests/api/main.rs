@@ -6,6 +6,7 @@ mod pair;
 mod relay;
 mod resumable;
 mod streams;
+mod unanswered;
 
 use std::{net::SocketAddr, time::Duration};
 

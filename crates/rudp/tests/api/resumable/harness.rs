@@ -3,7 +3,9 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rudp::{
-    Endpoint, EndpointOptions, ListenerOptions, Resumable, ResumableListener, ResumableOptions,
+    Clock, Endpoint, EndpointOptions, ListenerOptions, Resumable, ResumableListener,
+    ResumableOptions,
+    relay::{Relay, RelayConfig, RelayControl},
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
@@ -48,6 +50,15 @@ pub(crate) fn listen(options: ListenerOptions) -> (ResumableListener, SocketAddr
 
 pub(crate) fn connect(address: SocketAddr) -> Resumable {
     Resumable::connect(address, client_options()).expect("a good config")
+}
+
+/// A relay to the server, which can black out.
+pub(crate) fn relay_to(server: SocketAddr) -> (SocketAddr, RelayControl) {
+    let path = RelayConfig::default();
+    let relay = Relay::bind(any(), server, path, Clock::start()).expect("a socket");
+    let (address, control) = (relay.local_addr().expect("bound"), relay.control());
+    tokio::spawn(relay.run());
+    (address, control)
 }
 
 /// A path between a client and a server that can be cut, and that changes the client's port.

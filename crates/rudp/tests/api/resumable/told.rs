@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use grpc_backoff::Outcome;
 use rudp::{
-    CloseReason, ListenerOptions, Observer, Resumable, ResumableOptions, ResumeEvent, Resuming,
+    CloseReason, Config, Endpoint, EndpointOptions, ListenerOptions, Observer, Resumable,
+    ResumableListener, ResumableOptions, ResumeEvent, Resuming, rto,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
 };
 
-use super::harness::{Path, client_options, connect, listen};
+use super::harness::{Path, client_options, connect, listen, relay_to};
 use crate::{any, within};
 
 /// An observer, and what it hears.
@@ -91,6 +92,44 @@ async fn each_side_hears_of_cuts_attempts_and_what_is_sent_again() {
     assert_eq!(next.number(), 1);
     let event = within(at_server.recv()).await.expect("it is told of");
     assert_eq!((event.session, event.what), (1, carried(1, 0)));
+}
+
+/// R1 is a first sign, before the connection is lost (K10).
+#[tokio::test]
+async fn a_session_hears_that_nothing_answers_and_that_something_does_again() {
+    let endpoint = Endpoint::bind(any(), EndpointOptions::default()).expect("a socket");
+    let server_address = endpoint.local_addr();
+    let listener = ResumableListener::start(endpoint, ListenerOptions::default());
+    let (address, control) = relay_to(server_address);
+    let (observe, mut told) = ear();
+    let mut options = ResumableOptions {
+        observe: Some(observe),
+        ..client_options()
+    };
+    options.endpoint.config = Config {
+        rto: rto::Config::GAMES,
+        ..Config::DEFAULT
+    };
+    options.endpoint.config.limits.r1 = rto::Threshold::Retransmissions(1);
+    let mut client = Resumable::connect(address, options).expect("a good config");
+    within(client.write_all(b"before")).await.expect("room");
+    let mut server = within(listener.accept()).await.expect("one");
+    within(server.read_exact(&mut [0; 6]))
+        .await
+        .expect("6 bytes");
+    within(client.delivered()).await.expect("read");
+
+    control.black_out(Duration::from_secs(3_600));
+    within(client.write_all(b"dark")).await.expect("room");
+    let mut next = async || within(told.recv()).await.expect("it goes on").what;
+    assert!(matches!(next().await, Resuming::Attempt(_)));
+    assert_eq!(next().await, carried(1, 0));
+    assert_eq!(next().await, Resuming::Unanswered);
+    control.black_out(Duration::ZERO);
+    assert_eq!(next().await, Resuming::Answered);
+    within(server.read_exact(&mut [0; 4]))
+        .await
+        .expect("4 bytes");
 }
 
 fn carried(connections: u64, replayed: u64) -> Resuming {
