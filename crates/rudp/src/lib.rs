@@ -105,6 +105,7 @@ pub mod demo;
 mod driver;
 mod endpoint;
 mod error;
+mod last_rtt;
 mod message;
 pub mod plot;
 pub mod protocol;

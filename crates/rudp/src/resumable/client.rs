@@ -11,14 +11,21 @@ use super::{
     link::{End, Hello, Link, code, read_answer},
     session::Session,
 };
-use crate::{ConnectError, Endpoint, EndpointOptions, Observer, StreamError, attempt::AttemptLog};
+use crate::{
+    ConnectError, Endpoint, EndpointOptions, Observer, StreamError, attempt::AttemptLog,
+    last_rtt::LastRtt,
+};
 
 /// Settings of [`Resumable::connect`].
 #[derive(Clone)]
 pub struct ResumableOptions {
     /// Settings of the endpoint, one for each connection: the route, and with it this side's
     /// address, may change. `config.idle_timeout` is how long a dead path goes unnoticed, and a server
-    /// that was restarted with another `reset_key`.
+    /// that was restarted with another `reset_key`. In place of `config.rto.initial_rto` each
+    /// connection but the first has the RTO that the last one's round trip makes: `min_rto` or more,
+    /// and at most 3 s, or the initial RTO if that is longer (`rto-family.md` T5). The default, with a
+    /// floor of 1 s, so repeats a Hello later on a slow path; [`rto::Config::GAMES`], with one of 200 ms,
+    /// also sooner on a fast one.
     pub endpoint: EndpointOptions,
     /// When to dial again; default [`grpc_backoff::Config::GRPC`], without a limit. Nothing else
     /// decides that.
@@ -118,21 +125,29 @@ impl Resumable {
         let log = AttemptLog::new(options.endpoint.clock);
         let session = Arc::new(Session::new(rand::random(), options.buffer, teller.clone()));
         let carried = session.clone();
-        let dial =
-            move |_: grpc_backoff::Attempt| dial(server, options.endpoint.clone(), carried.clone());
+        let last_rtt = LastRtt::default();
+        let known = last_rtt.clone();
+        let dial = move |_: grpc_backoff::Attempt| {
+            let mut endpoint = options.endpoint.clone();
+            known.hint(&mut endpoint.config);
+            dial(server, endpoint, carried.clone())
+        };
         let reconnector = Reconnector::new(options.backoff, dial)?;
         let reconnector = reconnector.on_attempt(move |report| {
             let (_, attempt) = log.record(report);
             teller.tell(Resuming::Attempt(attempt));
         });
-        tokio::spawn(run(session.clone(), reconnector));
+        tokio::spawn(run(session.clone(), reconnector, last_rtt));
         Ok(Self::new(session))
     }
 }
 
 /// Carries the session over one connection after the other.
-async fn run<F, Fut>(session: Arc<Session>, mut reconnector: Reconnector<(), F, Fut>)
-where
+async fn run<F, Fut>(
+    session: Arc<Session>,
+    mut reconnector: Reconnector<(), F, Fut>,
+    last_rtt: LastRtt,
+) where
     F: FnMut(grpc_backoff::Attempt) -> Fut,
     Fut: Future<Output = Result<Dialed, Failure<DialError>>>,
 {
@@ -155,7 +170,10 @@ where
             Err(error) => return session.fail(ResumeError::GaveUp(error.to_string())),
         };
         session.teller.tell(carried);
-        match link.carry(&session).await {
+        let connection = link.connection.clone();
+        let end = link.carry(&session).await;
+        last_rtt.learn(&connection.stats());
+        match end {
             End::Complete | End::Abandoned => return endpoint.idle().await,
             End::Protocol => {
                 session.fail(ResumeError::Protocol);

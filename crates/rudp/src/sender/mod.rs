@@ -22,7 +22,7 @@ use self::{
 };
 use crate::{
     Endpoint, EndpointOptions, Observer, attempt::AttemptLog, blocking::blocking,
-    protocol::Refusal, storage::Source,
+    last_rtt::LastRtt, protocol::Refusal, storage::Source,
 };
 pub use dial::DialError;
 pub use event::{Delivered, Report, SendEvent, Sending, Totals};
@@ -39,7 +39,8 @@ pub struct SendOptions {
     /// a limit. Nothing else decides that.
     pub backoff: grpc_backoff::Config,
     /// Settings of the endpoint. `on_trace` comes from the observer, which hears traces if
-    /// `config.trace` says so.
+    /// `config.trace` says so. After the first connection, the initial RTO comes from the last one's
+    /// round trip, as in [`ResumableOptions`](crate::ResumableOptions).
     pub endpoint: EndpointOptions,
 }
 
@@ -143,8 +144,11 @@ async fn deliver(
     let (mut connections, mut totals) = (0, Totals::default());
     let (log, told) = (AttemptLog::new(clock), observe.clone());
     let from = options.endpoint;
+    let last_rtt = LastRtt::default();
     let dial = |attempt: grpc_backoff::Attempt| {
-        dial(server, attempt.id().get(), from.clone(), observe.clone())
+        let mut options = from.clone();
+        last_rtt.hint(&mut options.config);
+        dial(server, attempt.id().get(), options, observe.clone())
     };
     let reconnector = Reconnector::new(options.backoff, dial).map_err(SendError::Backoff)?;
     let mut reconnector = reconnector.on_attempt(move |report| {
@@ -163,7 +167,9 @@ async fn deliver(
             // The receiver has the file; that it hears the farewell is not vital.
             _ = timeout(FAREWELL, connection.close(0, "")).await;
         }
-        totals.add(&connection.stats());
+        let stats = connection.stats();
+        last_rtt.learn(&stats);
+        totals.add(&stats);
         match delivered {
             Ok(delivered) => {
                 transfer.report(Sending::Delivered(delivered));

@@ -1,6 +1,7 @@
 //! Streams that outlive connections: cut in every way there is, and still the same bytes.
 
 mod harness;
+mod hint;
 mod told;
 
 use std::{
