@@ -72,11 +72,17 @@ type Member = (SendStream, Lines<BufReader<RecvStream>>);
 
 async fn join(connection: &Connection, name: &str) -> Result<Member, Box<dyn Error>> {
     let (mut send, recv) = connection.open_stream().await?;
-    send.write_all(format!("{name} is here\n").as_bytes())
-        .await?;
+    let greeting = format!("{name} is here");
+    send.write_all(format!("{greeting}\n").as_bytes()).await?;
     let mut heard = BufReader::new(recv).lines();
-    heard.next_line().await?; // one's own greeting: now one is in the room
-    Ok((send, heard))
+    // Others may speak first, but with one's own greeting one is certainly in the room.
+    while let Some(line) = heard.next_line().await? {
+        if line == greeting {
+            return Ok((send, heard));
+        }
+        println!("{line}");
+    }
+    Err("the room is closed".into())
 }
 
 async fn talk(server: SocketAddr, name: &str) -> Result<(), Box<dyn Error>> {

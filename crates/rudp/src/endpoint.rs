@@ -71,6 +71,13 @@ impl fmt::Debug for EndpointOptions {
 pub enum ConnectError {
     /// The endpoint cannot start one.
     Start(rudp_proto::ConnectError),
+    /// The endpoint is one of [`Endpoint::client_to`], made for another server.
+    OtherServer {
+        /// The one that it is for.
+        made_for: SocketAddr,
+        /// The one asked for.
+        asked_for: SocketAddr,
+    },
     /// The handshake ended so.
     Closed(CloseReason),
 }
@@ -79,6 +86,13 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(error) => error.fmt(f),
+            Self::OtherServer {
+                made_for,
+                asked_for,
+            } => write!(
+                f,
+                "the endpoint was made for {made_for} and cannot connect to {asked_for}"
+            ),
             Self::Closed(reason) => reason.fmt(f),
         }
     }
@@ -93,6 +107,7 @@ impl std::error::Error for ConnectError {}
 #[derive(Debug)]
 pub struct Endpoint {
     local: SocketAddr,
+    only_peer: Option<SocketAddr>,
     shared: Arc<Shared>,
     incoming: Mutex<mpsc::Receiver<Connection>>,
     driver: JoinHandle<()>,
@@ -114,7 +129,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Opens an endpoint that talks to one server only, from any port. It
+    /// Opens an endpoint that talks to one server only, from any port, and accepts nobody. It
     /// learns from the system when nobody listens there, as
     /// [`bind`](Self::bind)'s cannot.
     ///
@@ -129,7 +144,7 @@ impl Endpoint {
     }
 
     fn start(socket: BatchSocket, options: EndpointOptions) -> io::Result<Self> {
-        let local = socket.local_addr()?;
+        let (local, only_peer) = (socket.local_addr()?, socket.peer());
         let secrets = Secrets {
             reset_key: options.reset_key,
             seed: rand::random(),
@@ -146,6 +161,7 @@ impl Endpoint {
         let driver = Driver::new(socket, shared.clone(), options.on_trace);
         Ok(Self {
             local,
+            only_peer,
             shared,
             incoming: Mutex::new(incoming),
             driver: tokio::spawn(driver.run()),
@@ -165,6 +181,13 @@ impl Endpoint {
     ///
     /// A [`ConnectError`]; without an answer after the idle timeout.
     pub async fn connect(&self, server: SocketAddr) -> Result<Connection, ConnectError> {
+        if let Some(made_for) = self.only_peer.filter(|only| *only != server) {
+            let asked_for = server;
+            return Err(ConnectError::OtherServer {
+                made_for,
+                asked_for,
+            });
+        }
         let connection = {
             let mut state = self.shared.lock();
             let started = state.core.connect(self.shared.clock.now(), server);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rudp::{
-    Clock, CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Stats, Step,
+    CloseReason, ConnectError, Connection, Endpoint, EndpointOptions, Lost, Stats, Step,
     StreamError, TracedPacket,
 };
 
@@ -127,18 +127,27 @@ async fn acknowledged_means_that_the_peer_has_it() {
 #[tokio::test]
 async fn a_closed_port_refuses_at_once() {
     let address = closed_port().await;
-    let clock = Clock::start();
-    let refused = within(client_to(address).connect(address))
-        .await
-        .map(|_| ());
-    assert!(
-        clock.now() < Duration::from_millis(900),
-        "before the Hello is sent again"
-    );
+    let client = client_to(address);
+    let refused = within(client.connect(address)).await.map(|_| ());
+    assert_eq!(client.stats().datagrams_sent, 1, "one Hello is enough");
     assert_eq!(
         refused,
         Err(ConnectError::Closed(CloseReason::Lost(Lost::Refused)))
     );
+}
+
+#[tokio::test]
+async fn an_endpoint_for_one_server_connects_to_no_other() {
+    let (one, other) = (endpoint(), endpoint());
+    let client = client_to(one.local_addr());
+    let (made_for, asked_for) = (one.local_addr(), other.local_addr());
+    let error = within(client.connect(asked_for))
+        .await
+        .expect_err("refused");
+    let said = format!("the endpoint was made for {made_for} and cannot connect to {asked_for}");
+    assert_eq!(error.to_string(), said);
+    assert_eq!(client.stats().datagrams_sent, 0);
+    within(client.connect(made_for)).await.expect("accepted");
 }
 
 #[tokio::test]

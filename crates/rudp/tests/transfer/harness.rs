@@ -21,8 +21,10 @@ use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::timeout,
 };
+
+use crate::changes::Changes;
 
 /// Nothing here takes nearly as long, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -33,16 +35,6 @@ pub(crate) const ANY: &str = "127.0.0.1:0";
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     let done = timeout(LIMIT, future).await;
     done.unwrap_or_else(|_| panic!("{what}: not within {LIMIT:?}"))
-}
-
-/// Waits until something that announces itself nowhere is true.
-pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
-    let poll = async {
-        while !condition() {
-            sleep(Duration::from_millis(2)).await;
-        }
-    };
-    within(what, poll).await;
 }
 
 /// Bytes that look random and are the same for the same seed.
@@ -89,8 +81,13 @@ impl Folders {
     /// Waits until so much of a file has arrived.
     pub(crate) async fn part_reaches(&self, name: &str, length: usize, bytes: u64) {
         let part = self.received(&part_name(name, length));
-        let reached = || fs::metadata(&part).is_ok_and(|found| found.len() >= bytes);
-        until(&format!("{bytes} bytes of {name}"), reached).await;
+        let mut changes = Changes::of(self.receiving());
+        let reached = async {
+            while !fs::metadata(&part).is_ok_and(|found| found.len() >= bytes) {
+                changes.some().await;
+            }
+        };
+        within(&format!("{bytes} bytes of {name}"), reached).await;
     }
 
     /// The names of all there is in the receiving folder but the key.

@@ -1,5 +1,6 @@
 //! Files between real processes over real sockets.
 
+mod changes;
 mod disk;
 mod harness;
 mod lost;
