@@ -266,5 +266,5 @@ fn thousandths(number: u64) -> String {
 }
 
 fn ms(time: Duration) -> String {
-    time.as_millis().to_string()
+    matrix::whole_ms(time).to_string()
 }

@@ -44,7 +44,7 @@ fn where_the_queue_marks_nothing_is_lost() {
         row.config.congestion = congestion;
         let measured = matrix::measure(&row, 1);
         assert_eq!(measured.lost, 0, "{congestion}: {measured:?}");
-        assert!(row.allows(&measured), "{congestion}: {measured:?}");
+        assert!(measured.goodput > 84_000, "{congestion}: {measured:?}");
     }
 }
 

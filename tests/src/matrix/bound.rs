@@ -1,8 +1,8 @@
 //! What a number is held to, beside the gate that is asked for.
 
-/// A floor or a ceiling, and the gate.
+/// A floor or a ceiling, about 2 % from what is reached today, and the gate.
 ///
-/// A row reads `least(82_000).holds(75_000)` where it holds its gate with room to spare, and
+/// A row reads `least(80_000).holds(75_000)` where it holds its gate with room to spare, and
 /// `least(71_000).misses(72_000)` where it is only kept from falling further. Without either,
 /// nothing is asked for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -44,11 +44,11 @@ impl Bound {
         self.beside(gate)
     }
 
-    /// The gate, which the bound does not imply: what is measured may miss it.
+    /// The gate, which the bound does not imply, nor is it held.
     ///
     /// # Panics
     ///
-    /// If it does.
+    /// If the bound does.
     #[must_use]
     pub const fn misses(self, gate: u64) -> Self {
         assert!(!self.implies(gate), "the gate is held");
@@ -56,10 +56,15 @@ impl Bound {
     }
 
     const fn implies(self, gate: u64) -> bool {
+        self.is_within(self.held, gate)
+    }
+
+    /// Whether a number is on the good side of a limit.
+    const fn is_within(self, number: u64, limit: u64) -> bool {
         if self.more_is_better {
-            self.held >= gate
+            number >= limit
         } else {
-            self.held <= gate
+            number <= limit
         }
     }
 
@@ -76,13 +81,44 @@ impl Bound {
         self.gate
     }
 
-    /// Whether a number is within.
+    /// Whether a number is within, and misses no gate that it should hold, nor holds one that the
+    /// row says it misses.
     #[must_use]
     pub const fn allows(self, number: u64) -> bool {
-        if self.more_is_better {
-            number >= self.held
-        } else {
-            number <= self.held
-        }
+        let as_said = match self.gate {
+            Some(gate) => self.implies(gate) || !self.is_within(number, gate),
+            None => true,
+        };
+        self.is_within(number, self.held) && as_said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_fails_beyond_its_bound_and_where_it_says_the_wrong_thing_of_its_gate() {
+        let allowed = |bound: Bound, numbers: [u64; 4]| numbers.map(|it| bound.allows(it));
+        let floor = [79, 80, 89, 90];
+        assert_eq!(allowed(least(80), floor), [false, true, true, true]);
+        assert_eq!(
+            allowed(least(80).holds(75), floor),
+            [false, true, true, true]
+        );
+        assert_eq!(
+            allowed(least(80).misses(90), floor),
+            [false, true, true, false]
+        );
+        let ceiling = [50, 51, 60, 61];
+        assert_eq!(allowed(most(60), ceiling), [true, true, true, false]);
+        assert_eq!(
+            allowed(most(60).holds(60), ceiling),
+            [true, true, true, false]
+        );
+        assert_eq!(
+            allowed(most(60).misses(50), ceiling),
+            [false, true, true, false]
+        );
     }
 }

@@ -80,18 +80,15 @@ impl Row {
 /// follow (L15).
 #[rustfmt::skip] // a table
 pub const ROWS: [Row; 8] = [
-    row("m2",   2, Order::Kept, true, [most(65).holds(92), most(85).holds(145), REPEATED]),
-    row("m10", 10, Order::Kept, true, [most(140).holds(150), most(205).holds(205), REPEATED]),
-    row("u2",   2, Order::None, true, [most(65).holds(92), most(85).holds(145), REPEATED]),
-    row("u10", 10, Order::None, true, [most(115).holds(150), most(205).holds(205), REPEATED]),
-    row("m2-",   2, Order::Kept, false, [most(105).misses(95), most(145), most(187).holds(187)]),
-    row("m10-", 10, Order::Kept, false, [most(185).misses(160), most(250), most(206).holds(206)]),
-    row("u2-",   2, Order::None, false, [most(105).misses(95), most(125), most(187).holds(187)]),
-    row("u10-", 10, Order::None, false, [most(165).misses(160), most(240), most(206).holds(206)]),
+    row("m2",   2, Order::Kept, true, [most(61).holds(92), most(82).holds(145), most(388).holds(400)]),
+    row("m10", 10, Order::Kept, true, [most(122).holds(150), most(163).holds(205), most(390).holds(400)]),
+    row("u2",   2, Order::None, true, [most(61).holds(92), most(82).holds(145), most(380).holds(400)]),
+    row("u10", 10, Order::None, true, [most(102).holds(150), most(163).holds(205), most(380).holds(400)]),
+    row("m2-",   2, Order::Kept, false, [most(102).misses(95), most(143), most(177).holds(187)]),
+    row("m10-", 10, Order::Kept, false, [most(177).misses(160), most(233), most(202).holds(206)]),
+    row("u2-",   2, Order::None, false, [most(102).misses(95), most(112), most(174).holds(187)]),
+    row("u10-", 10, Order::None, false, [most(160).holds(160), most(224), most(199).holds(206)]),
 ];
-
-/// What bundling may cost.
-const REPEATED: Bound = most(400).holds(400);
 
 const fn row(
     name: &'static str,

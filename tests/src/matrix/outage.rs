@@ -51,19 +51,19 @@ impl Row {
 
 /// 2, 3, 10 and 30 s. A second hole lasts three round trips at most.
 pub const ROWS: [Row; 4] = [
-    row("o2", s(2), most(200).holds(1_200)),
-    row("o3", s(3), most(200).holds(1_200)),
-    row("o10", s(10), most(200).holds(1_200)),
-    row("o30", s(30), most(500).holds(1_200)),
+    row("o2", s(2), most(74), most(21)),
+    row("o3", s(3), most(33), most(62)),
+    row("o10", s(10), most(122), most(67)),
+    row("o30", s(30), most(380), most(67)),
 ];
 
-const fn row(name: &'static str, dark: Duration, silence: Bound) -> Row {
+const fn row(name: &'static str, dark: Duration, silence: Bound, later_gap: Bound) -> Row {
     Row {
         name,
         dark,
         config: Config::DEFAULT,
-        silence,
-        later_gap: most(120).holds(120),
+        silence: silence.holds(1_200),
+        later_gap: later_gap.holds(120),
     }
 }
 
