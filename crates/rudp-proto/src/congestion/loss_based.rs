@@ -38,6 +38,9 @@ pub(super) struct LossBased {
     /// Losses of packets with lower numbers belong to a round that was answered
     /// already, and their acknowledgements do not open the window (RFC 6582).
     recovery_end: u64,
+    /// The most that was in flight since the last reduction (maxFS in
+    /// draft-ietf-ccwg-ratelimited-increase).
+    most_in_flight: u64,
     recovery: Option<Prr>,
     growth: Growth,
     /// What the last reduction changed: window, threshold, growth.
@@ -51,6 +54,7 @@ impl LossBased {
             window: initial_window(PACKET),
             threshold: u64::MAX,
             recovery_end: 0,
+            most_in_flight: 0,
             recovery: None,
             growth,
             before: None,
@@ -107,6 +111,7 @@ impl LossBased {
 
     /// Says whether a recovery begins.
     pub(super) fn handle_ack(&mut self, ack: &Ack) -> bool {
+        self.most_in_flight = self.most_in_flight.max(ack.flight_before);
         if self.recovery.is_some() && ack.largest >= self.recovery_end {
             self.recovery = None;
             self.window = self.threshold;
@@ -132,6 +137,7 @@ impl LossBased {
     fn reduce(&mut self, flight: u64, next: u64, lost: bool) {
         self.before = lost.then_some((self.window, self.threshold, self.growth));
         self.recovery_end = next;
+        self.most_in_flight = 0;
         let left = match &mut self.growth {
             Growth::NewReno { credit } => {
                 *credit = 0;
@@ -153,10 +159,18 @@ impl LossBased {
             }
             return; // no evidence for a larger one (G1)
         }
-        if self.window < self.threshold {
+        let before = self.window;
+        if before < self.threshold {
             self.slow_start(ack);
-            return;
+        } else {
+            self.avoid_congestion(ack);
         }
+        // What flow control or the application never fills says nothing of the path.
+        let most = self.most_in_flight.saturating_mul(2);
+        self.window = self.window.min(most).max(before);
+    }
+
+    fn avoid_congestion(&mut self, ack: &Ack) {
         match &mut self.growth {
             Growth::NewReno { credit } => {
                 // One packet for each window's worth.
@@ -200,6 +214,7 @@ impl LossBased {
             let most = self.window.saturating_sub(self.window / 4);
             self.threshold = self.threshold.max(most);
             self.window = restart;
+            self.most_in_flight = 0;
         }
     }
 

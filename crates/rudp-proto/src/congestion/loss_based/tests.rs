@@ -5,6 +5,7 @@ fn ack(acked: u64, largest: u64) -> Ack {
         acked: acked * PACKET,
         largest,
         next: largest + 10,
+        flight_before: 100 * PACKET,
         window_used: true,
         rtt: Duration::from_millis(20),
         srtt: Duration::from_millis(20),
@@ -149,7 +150,7 @@ fn a_mistake_is_undone_to_the_byte() {
 }
 
 #[test]
-fn an_unused_window_does_not_grow() {
+fn an_unused_window_does_not_grow_nor_any_beyond_twice_the_most_in_flight() {
     let mut reno = LossBased::new_reno();
     let unused = Ack {
         window_used: false,
@@ -157,4 +158,25 @@ fn an_unused_window_does_not_grow() {
     };
     reno.handle_ack(&unused);
     assert_eq!(reno.window(), initial_window(PACKET));
+
+    for mut control in [LossBased::new_reno(), LossBased::cubic()] {
+        for flight in [4, 9, 7] {
+            for number in 0..20 {
+                control.handle_ack(&Ack {
+                    flight_before: flight * PACKET,
+                    ..ack(2, number)
+                });
+            }
+            let most = if flight == 4 { 10 } else { 18 };
+            assert_eq!(control.window(), most * PACKET, "{flight} packets");
+        }
+        control.handle_timeout(9 * PACKET, 0, false);
+        for number in 0..20 {
+            control.handle_ack(&Ack {
+                flight_before: 2 * PACKET,
+                ..ack(1, number)
+            });
+        }
+        assert_eq!(control.window(), 4 * PACKET, "the most since the expiry");
+    }
 }
