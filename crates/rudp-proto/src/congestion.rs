@@ -272,10 +272,11 @@ impl Controller {
         begins
     }
 
-    /// Nothing was sent for an RTO. A model needs no restart: it is paced.
+    /// Nothing was sent for an RTO.
     pub(crate) fn handle_idle(&mut self) {
-        if let Algorithm::LossBased(it) = &mut self.algorithm {
-            it.handle_idle();
+        match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.handle_idle(),
+            Algorithm::Bbr(it) => it.handle_idle(),
         }
     }
 

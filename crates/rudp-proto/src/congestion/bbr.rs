@@ -37,13 +37,25 @@ struct Bounds {
     low_rate: u64,
 }
 
+impl Bounds {
+    /// The wider one of each.
+    fn max(self, other: Self) -> Self {
+        Self {
+            window: self.window.max(other.window),
+            high: self.high.max(other.high),
+            low: self.low.max(other.low),
+            low_rate: self.low_rate.max(other.low_rate),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
     /// Bytes of a full one (SMSS).
     packet: u64,
     phase: Phase,
     bounds: Bounds,
-    /// What they were, and whether startup was over.
+    /// What they were before the first reduction of a recovery, and whether startup was over.
     before: Option<(Bounds, bool)>,
     path: Path,
     cycle: Cycle,
@@ -54,6 +66,8 @@ pub(super) struct Bbr {
     filled: bool,
     /// Packets with lower numbers left before the last expiry or reduction.
     recovery_end: u64,
+    /// Nothing was in flight for an RTO, and nothing has been acknowledged since.
+    idle: bool,
 }
 
 impl Bbr {
@@ -75,6 +89,7 @@ impl Bbr {
             aggregation: Aggregation::default(),
             filled: false,
             recovery_end: 0,
+            idle: false,
         }
     }
 
@@ -172,7 +187,9 @@ impl Bbr {
             self.handle_round(ack);
             self.round = Round::new(ack.delivered);
         }
-        if rtt_expired && !matches!(self.phase, Phase::ProbeRtt(_)) {
+        // A silence emptied the pipe as a probe would have.
+        let was_idle = core::mem::take(&mut self.idle);
+        if rtt_expired && !was_idle && !matches!(self.phase, Phase::ProbeRtt(_)) {
             self.phase = Phase::ProbeRtt(None);
         }
         self.update_phase(ack, round_over);
@@ -198,7 +215,11 @@ impl Bbr {
         if !marked && !self.round.is_congested(min_rtt, stalled, self.packet) {
             return;
         }
-        self.before = Some((self.bounds, self.filled));
+        if marked {
+            self.before = None; // never a mistake (G7)
+        } else {
+            self.before.get_or_insert((self.bounds, self.filled));
+        }
         match self.phase {
             Phase::Startup | Phase::Up => {
                 self.bounds.high = self.round.most_in_flight.max(self.pipe(100));
@@ -242,6 +263,11 @@ impl Bbr {
         self.bounds.window = self.packet;
     }
 
+    /// Nothing restarts: what leaves next is paced, which is what a small window would be for.
+    pub(super) fn handle_idle(&mut self) {
+        self.idle = true;
+    }
+
     /// One packet, from which the window doubles each round trip up to what the model says.
     pub(super) fn handle_timeout(&mut self, next: u64, again: bool) {
         if !again {
@@ -251,17 +277,24 @@ impl Bbr {
         self.bounds.window = self.packet;
     }
 
-    /// The last reduction was a mistake (G7).
+    /// What the last recovery answered was late (G7). A probe that it ended is not resumed: the
+    /// next comes by itself.
     pub(super) fn undo(&mut self) -> bool {
+        self.round.forget_lost();
         let before = self.before.take();
         if let Some((bounds, filled)) = before {
-            self.bounds = bounds;
+            self.bounds = self.bounds.max(bounds);
             self.set_packet(self.packet);
             if self.filled && !filled {
-                (self.filled, self.phase) = (false, Phase::Startup);
-                self.growth = Growth::default();
+                (self.filled, self.growth) = (false, Growth::default());
+                if !matches!(self.phase, Phase::ProbeRtt(_)) {
+                    self.phase = Phase::Startup; // where that probe leads, too
+                }
             }
         }
         before.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,6 +41,11 @@ impl Round {
         self.lost = self.lost.saturating_add(lost);
     }
 
+    /// They were late (G7).
+    pub(super) fn forget_lost(&mut self) {
+        self.lost = 0;
+    }
+
     pub(super) fn handle_ack(&mut self, ack: &Ack) {
         self.acked = self.acked.saturating_add(ack.acked);
         self.ce = self.ce.saturating_add(ack.ce);
@@ -97,13 +102,13 @@ mod tests {
     use super::*;
     use crate::congestion::PACKET;
 
-    /// A round of a hundred packets with so many losses and a round trip of so many ms.
-    fn round(lost: u64, rtt: u64) -> Round {
+    /// A round of so many packets, some of them lost, with a round trip of so many us.
+    fn round(sent: u64, lost: u64, rtt: u64) -> Round {
         let mut round = Round::new(0);
         round.handle_lost(lost * PACKET);
         round.handle_ack(&Ack {
-            acked: (100 - lost) * PACKET,
-            rtt: Duration::from_millis(rtt),
+            acked: (sent - lost) * PACKET,
+            rtt: Duration::from_micros(rtt),
             ..Ack::default()
         });
         round
@@ -111,32 +116,44 @@ mod tests {
 
     #[test]
     fn a_loss_is_congestion_with_evidence_only() {
-        let min = Some(Duration::from_millis(20));
-        for (lost, rtt, stalled, congested) in [
-            (10, 20, false, false),
-            (20, 21, false, false),
-            (21, 20, false, true), // too many
-            (10, 23, false, true), // a queue
-            (10, 20, true, true),  // no more gets through
-            (1, 23, false, true),  // a queue and a loss
-            (5, 20, true, false),  // too few to tell
-            (0, 90, true, false),
+        let min = |ms| Some(Duration::from_millis(ms));
+        for (sent, lost, rtt, shortest, stalled, congested) in [
+            // A queue is a sixteenth of the shortest round trip, and at least 1 ms.
+            (100, 1, 34_000, 32, false, false),
+            (100, 1, 34_001, 32, false, true),
+            (100, 1, 9_000, 8, false, false),
+            (100, 1, 9_001, 8, false, true),
+            (100, 0, 90_000, 8, true, false),
+            // 20 packets and more than 20 % are too many anywhere.
+            (100, 20, 32_000, 32, false, false),
+            (99, 20, 32_000, 32, false, true),
+            (90, 19, 32_000, 32, false, false),
+            // Six and more than 2 % where no more gets through.
+            (300, 6, 32_000, 32, true, false),
+            (299, 6, 32_000, 32, true, true),
+            (299, 6, 32_000, 32, false, false),
+            (100, 5, 32_000, 32, true, false),
         ] {
-            let found = round(lost, rtt).is_congested(min, stalled, PACKET);
-            assert_eq!(found, congested, "{lost} lost, {rtt} ms, {stalled}");
+            let found = round(sent, lost, rtt).is_congested(min(shortest), stalled, PACKET);
+            assert_eq!(found, congested, "{lost} of {sent}, {rtt} us, {stalled}");
         }
+        let unknown = round(100, 10, 90_000);
         assert!(
-            !round(10, 90).is_congested(None, false, PACKET),
-            "nothing to compare with"
+            !unknown.is_congested(None, false, PACKET),
+            "no round trip to compare"
         );
-        let mut two = round(0, 20);
+        let mut late = round(100, 50, 32_000);
+        late.forget_lost();
+        assert!(!late.is_congested(min(32), false, PACKET));
+    }
+
+    #[test]
+    fn a_round_knows_the_mean_of_its_round_trips() {
+        let mut two = round(100, 0, 20_000);
         two.handle_ack(&Ack {
             rtt: Duration::from_millis(40),
             ..Ack::default()
         });
         assert_eq!(two.mean_rtt(), Some(Duration::from_millis(30)));
-        let mut short = Round::new(0);
-        short.handle_lost(6 * PACKET);
-        assert!(!short.is_congested(min, false, PACKET), "chance");
     }
 }

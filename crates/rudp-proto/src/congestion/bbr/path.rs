@@ -80,9 +80,11 @@ impl Path {
         self.usual_rtt = [self.usual_rtt, mean_rtt].into_iter().flatten().min();
     }
 
-    /// What is older than the last cycle is forgotten.
+    /// What is older than the last cycle is forgotten, if that cycle measured anything.
     pub(super) fn handle_cycle(&mut self) {
         let [this, _] = self.bandwidth;
-        self.bandwidth = [0, this];
+        if this > 0 {
+            self.bandwidth = [0, this];
+        }
     }
 }
