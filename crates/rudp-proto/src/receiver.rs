@@ -253,12 +253,16 @@ impl RecvStream {
 
     /// Fills `out` with what is in order.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Found {
-        if let Some(Cut::Reset(code)) = self.cut {
-            self.end_read = true;
-            return Found::Reset(code);
+        match self.cut {
+            Some(Cut::Reset(code)) => {
+                self.end_read = true;
+                return Found::Reset(code);
+            }
+            Some(Cut::Stopped(_)) => return Found::End, // the peer has to hear of it all the same
+            None => {}
         }
         if self.ready.is_empty() {
-            let ended = self.end == Some(self.read) || self.is_cut();
+            let ended = self.is_complete();
             self.end_read |= ended;
             return if ended { Found::End } else { Found::Nothing };
         }

@@ -107,3 +107,34 @@ fn rule_rudp_s7_an_application_hears_once_of_a_stop_and_of_none_that_comes_late(
     assert_eq!(conn.write(stopped, b"x"), Err(WriteError::Stopped(9)));
     assert_eq!(conn.write(given_up, b"x"), Err(WriteError::Finished));
 }
+
+/// (S7)
+#[test]
+fn rule_rudp_s7_a_stop_is_told_and_gives_room_though_the_application_reads_on() {
+    let small = Config {
+        receive_window: 2_000,
+        ..Config::DEFAULT
+    };
+    let (mut pair, client, server) = Pair::connected(small, clean());
+    pair.server.reads = false;
+    for _ in 0..5 {
+        let conn = pair.client.conn(client);
+        let id = conn.open_stream().unwrap();
+        conn.write(id, &pattern(1_500)).unwrap();
+        pair.run_for(s(1));
+        let conn = pair.server.conn(server);
+        conn.stop(id, 9);
+        assert_eq!(conn.read(id, &mut [0; 9]), Ok(Some(0)));
+        conn.finish(id).unwrap();
+        let conn = pair.client.conn(client);
+        conn.write(id, &pattern(1_500)).unwrap(); // under way, and nobody reads it
+        pair.run_for(s(1));
+        assert_eq!(told(&pair, &Event::Stopped(id)), 1, "{id}");
+        let conn = pair.client.conn(client);
+        assert_eq!(conn.finish(id), Err(WriteError::Stopped(9)));
+        assert_eq!(conn.read(id, &mut [0; 9]), Ok(Some(0)));
+        pair.run_for(s(1));
+        assert_eq!(pair.client.conn(client).open_streams(), 0);
+        assert_eq!(pair.server.conn(server).open_streams(), 0);
+    }
+}
