@@ -1,5 +1,5 @@
-//! What waits for something that grows, a time or room, so that looking for what is next costs the
-//! same however much waits.
+//! What waits: for something that grows, a time or room, or for its turn. Looking for what is next,
+//! and leaving, cost about the same however much waits.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +53,55 @@ impl<K: Ord + Copy, V: Ord + Copy> Queue<K, V> {
     }
 }
 
+/// Who waits for a turn, first come, first served; each stands there once, and may leave.
+#[derive(Debug)]
+pub(crate) struct Line<V> {
+    queue: Queue<u64, V>,
+    /// The place of the next to come.
+    end: u64,
+}
+
+impl<V> Default for Line<V> {
+    fn default() -> Self {
+        Self {
+            queue: Queue::default(),
+            end: 0,
+        }
+    }
+}
+
+impl<V: Ord + Copy> Line<V> {
+    /// It stands in line from now on, where it stood or at the end, or does not.
+    pub(crate) fn set(&mut self, value: V, stands: bool) {
+        if !stands {
+            self.queue.set(value, None);
+        } else if !self.queue.of.contains_key(&value) {
+            self.queue.set(value, Some(self.end));
+            self.end = self.end.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.of.len()
+    }
+
+    pub(crate) fn first(&self) -> Option<V> {
+        self.queue.order.first().map(|(_, value)| *value)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<V> {
+        self.queue.pop_if(|_| true)
+    }
+
+    /// If it is the first, it had its turn: it stands behind all others.
+    pub(crate) fn pass(&mut self, value: V) {
+        if self.len() > 1 && self.first() == Some(value) {
+            self.set(value, false);
+            self.set(value, true);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +120,20 @@ mod tests {
         let order: [Option<char>; 4] = core::array::from_fn(|_| queue.pop_if(|_| true));
         assert_eq!(order, [Some('a'), Some('c'), Some('d'), None]);
         assert!(queue.first().is_none() && queue.of.is_empty());
+    }
+    #[test]
+    fn each_stands_in_line_once_in_the_order_of_coming_and_may_leave() {
+        let mut line = Line::default();
+        for value in ['b', 'a', 'c', 'b', 'd'] {
+            line.set(value, true);
+        }
+        line.set('a', false);
+        line.pass('c'); // not the first
+        assert_eq!((line.first(), line.len()), (Some('b'), 3));
+        line.pass('b');
+        line.set('a', true);
+        let order: [Option<char>; 5] = core::array::from_fn(|_| line.pop());
+        assert_eq!(order, [Some('c'), Some('d'), Some('b'), Some('a'), None]);
+        assert_eq!(line.len(), 0);
     }
 }

@@ -61,8 +61,6 @@ pub(crate) struct RecvStream {
     cut: Option<Cut>,
     /// The application has heard of the end.
     end_read: bool,
-    /// It waits to be announced as readable.
-    pub(crate) in_readable: bool,
 }
 
 impl RecvStream {
@@ -76,7 +74,6 @@ impl RecvStream {
             end: None,
             cut: None,
             end_read: false,
-            in_readable: false,
         }
     }
 
@@ -307,11 +304,11 @@ impl RecvStream {
     }
 }
 
-/// How far `to` is above `from`, as an index into a buffer.
 fn end_of(start: u64, data: &[u8]) -> u64 {
     start.saturating_add(data.len() as u64)
 }
 
+/// How far `to` is above `from`, as an index into a buffer.
 fn index(from: u64, to: u64) -> usize {
     usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX)
 }

@@ -67,10 +67,6 @@ pub(crate) struct SendStream {
     pub(crate) awaited: bool,
     /// A write was cut short: the application waits for room (F6).
     pub(crate) starved: bool,
-    /// It is in line to be announced as writable, to send what needs no window, to send new data.
-    pub(crate) in_writable: bool,
-    pub(crate) in_urgent: bool,
-    pub(crate) in_fresh: bool,
 }
 
 impl SendStream {
@@ -91,9 +87,6 @@ impl SendStream {
             deadline: None,
             awaited: false,
             starved: false,
-            in_writable: false,
-            in_urgent: false,
-            in_fresh: false,
         }
     }
 

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Streams;
-use crate::sender::SendStream;
 use crate::{MessageError, StreamId, StreamKind};
 
 /// The longest message, in bytes (M2).
@@ -24,7 +23,7 @@ impl Streams {
         if length > limit {
             return Err(MessageError::TooLong { length, limit });
         }
-        if data.len() > self.sending.free_for_messages() {
+        if length > self.sending.free_for_messages() {
             self.news.message_refused = true;
             return Err(MessageError::BufferFull);
         }
@@ -34,22 +33,22 @@ impl Streams {
         }
         let index = self.own.message.open().ok_or(MessageError::TooMany)?;
         let id = StreamId::new(self.side, StreamKind::Message, index);
-        let mut stream = SendStream::new(id, MAX_MESSAGE as u64);
-        self.sending.handle_message(stream.write(data, data.len()));
-        stream.finish();
-        stream.deadline = lifetime.map(|lifetime| now.saturating_add(lifetime));
-        if let Some(deadline) = stream.deadline {
+        let deadline = lifetime.map(|lifetime| now.saturating_add(lifetime));
+        self.begin(now, id);
+        self.change(id, |stream| {
+            stream.write(data, length);
+            stream.finish();
+            stream.deadline = deadline;
+        });
+        if let Some(deadline) = deadline {
             self.sending.deadlines.insert((deadline, id));
         }
-        self.sending.line_up(id, &mut stream);
-        self.sends.insert(id, stream);
         Ok(id)
     }
 
     pub(crate) fn read_message(&mut self) -> Option<Vec<u8>> {
         let id = self.inbox.pop_front()?;
         let stream = self.recvs.get_mut(&id)?;
-        stream.in_readable = false;
         let message = stream.take();
         self.consume(message.len() as u64);
         self.forget_recv(id);

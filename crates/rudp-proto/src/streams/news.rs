@@ -3,8 +3,7 @@
 
 use alloc::collections::{BTreeSet, VecDeque};
 
-use crate::receiver::RecvStream;
-use crate::sender::SendStream;
+use crate::queue::Line;
 use crate::{Event, StreamId, StreamKind};
 
 use super::Streams;
@@ -17,11 +16,11 @@ pub(super) struct News {
     pub(super) message_room: bool,
     /// A message was refused for want of room, or of permission to open one more.
     pub(super) message_refused: bool,
-    readable: VecDeque<StreamId>,
-    writable: VecDeque<StreamId>,
+    pub(super) readable: Line<StreamId>,
+    pub(super) writable: Line<StreamId>,
     pub(super) stopped: BTreeSet<StreamId>,
     pub(super) expired: VecDeque<StreamId>,
-    pub(super) acknowledged: VecDeque<StreamId>,
+    pub(super) acknowledged: Line<StreamId>,
 }
 
 impl News {
@@ -33,29 +32,13 @@ impl News {
         }
     }
 
-    pub(super) fn readable(&mut self, id: StreamId, stream: &mut RecvStream) {
-        if !core::mem::replace(&mut stream.in_readable, true) {
-            self.readable.push_back(id);
-        }
-    }
-
-    pub(super) fn writable(&mut self, id: StreamId, stream: &mut SendStream) {
-        if !core::mem::replace(&mut stream.in_writable, true) {
-            self.writable.push_back(id);
-        }
-    }
-
-    pub(super) fn forget_send(&mut self, id: StreamId, stream: &SendStream) {
-        if stream.in_writable {
-            self.writable.retain(|other| *other != id);
-        }
+    pub(super) fn forget_send(&mut self, id: StreamId) {
+        self.writable.set(id, false);
         self.stopped.remove(&id);
     }
 
-    pub(super) fn forget_recv(&mut self, id: StreamId, stream: &RecvStream) {
-        if stream.in_readable {
-            self.readable.retain(|other| *other != id);
-        }
+    pub(super) fn forget_recv(&mut self, id: StreamId) {
+        self.readable.set(id, false);
     }
 }
 
@@ -67,23 +50,19 @@ impl Streams {
         if take(&mut news.opened) {
             return Some(Event::Opened);
         }
-        if let Some(id) = news.readable.pop_front() {
-            let stream = self.recvs.get_mut(&id);
-            stream.into_iter().for_each(|it| it.in_readable = false);
+        if let Some(id) = news.readable.pop() {
             return Some(Event::Readable(id));
         }
         if take(&mut news.message) {
             return Some(Event::MessageReadable);
         }
-        if let Some(id) = news.writable.pop_front() {
-            let stream = self.sends.get_mut(&id);
-            stream.into_iter().for_each(|it| it.in_writable = false);
+        if let Some(id) = news.writable.pop() {
             return Some(Event::Writable(id));
         }
         if let Some(id) = news.stopped.pop_first() {
             return Some(Event::Stopped(id));
         }
-        if let Some(id) = news.acknowledged.pop_front() {
+        if let Some(id) = news.acknowledged.pop() {
             return Some(Event::Acknowledged(id));
         }
         if let Some(id) = news.expired.pop_front() {

@@ -3,13 +3,43 @@
 use core::time::Duration;
 
 use super::control::Control;
-use super::{MAX_MESSAGE, Streams, Window};
+use super::{MAX_MESSAGE, Streams};
 use crate::ack::Urgency;
 use crate::receiver::{RecvStream, Unacceptable};
 use crate::{StreamId, StreamKind};
 
 /// The most separate pieces of all streams of a connection (F5).
 const MAX_PIECES: usize = 8192;
+
+/// What incoming halves hold: one of them, or all together.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Unread {
+    /// Separate pieces, which wait for earlier ones (F5).
+    pub(super) pieces: usize,
+    /// Streams of bytes with something to read.
+    pub(super) readable: usize,
+}
+
+impl Unread {
+    pub(super) fn of(id: StreamId, stream: &RecvStream) -> Self {
+        Self {
+            pieces: stream.pieces(),
+            readable: usize::from(!id.is_message() && stream.is_readable()),
+        }
+    }
+
+    /// One half held `before`, and holds `after`.
+    pub(super) fn replace(&mut self, before: Self, after: Self) {
+        let others = self.pieces.saturating_sub(before.pieces);
+        self.pieces = others.saturating_add(after.pieces);
+        let others = self.readable.saturating_sub(before.readable);
+        self.readable = others.saturating_add(after.readable);
+    }
+
+    pub(super) fn forget(&mut self, id: StreamId, stream: &RecvStream) {
+        self.replace(Self::of(id, stream), Self::default());
+    }
+}
 
 const fn violation<T>(what: &'static str) -> Result<T, Unacceptable> {
     Err(Unacceptable::Violation(what))
@@ -31,16 +61,8 @@ impl Streams {
         // Those before it are open too: their frames are late.
         while self.peers.get(kind).opened() <= id.index() {
             let next = StreamId::new(id.opener(), kind, self.peers.get(kind).opened());
-            match kind {
-                StreamKind::Bytes => {
-                    self.begin(now, next);
-                    self.news.opened = true;
-                }
-                StreamKind::Message => {
-                    let window = Window::new(now, MAX_MESSAGE as u64, MAX_MESSAGE as u64);
-                    self.recvs.insert(next, RecvStream::new(window));
-                }
-            }
+            self.begin(now, next);
+            self.news.opened |= kind == StreamKind::Bytes;
             self.peers.get_mut(kind).open();
         }
         Ok(())
@@ -89,19 +111,18 @@ impl Streams {
         let Some(stream) = self.recvs.get_mut(&id) else {
             return Ok((0, Urgency::Normal)); // it is over, and this comes late (S2)
         };
-        let (was_readable, had_gap) = (stream.is_readable(), stream.has_gap());
-        let (highest, pieces) = (stream.highest(), stream.pieces());
-        let room = self.pieces < MAX_PIECES;
+        let (was_readable, was_complete) = (stream.is_readable(), stream.is_complete());
+        let (had_gap, highest) = (stream.has_gap(), stream.highest());
+        let (before, room) = (Unread::of(id, stream), self.unread.pieces < MAX_PIECES);
         let fresh = stream.handle_data(offset, data, fin, room)?;
-        let others = self.pieces.saturating_sub(pieces);
-        self.pieces = others.saturating_add(stream.pieces());
+        self.unread.replace(before, Unread::of(id, stream));
         if id.is_message() {
-            if stream.is_complete() && !core::mem::replace(&mut stream.in_readable, true) {
+            if stream.is_complete() && !was_complete {
                 self.inbox.push_back(id);
                 self.news.message = true;
             }
         } else if stream.is_readable() && (fresh > 0 || !was_readable) {
-            self.news.readable(id, stream);
+            self.news.readable.set(id, true);
         }
         let urgent = had_gap || stream.has_gap() || (fin && !id.is_message());
         if !stream.needs_window() {
@@ -140,15 +161,14 @@ impl Streams {
         let Some(stream) = self.recvs.get_mut(&id) else {
             return Ok(false);
         };
-        let (highest, pieces) = (stream.highest(), stream.pieces());
-        let was_cut = stream.is_cut();
+        let (was_cut, highest) = (stream.is_cut(), stream.highest());
+        let before = Unread::of(id, stream);
         let unread = stream.handle_reset(code, size)?;
-        let others = self.pieces.saturating_sub(pieces);
-        self.pieces = others.saturating_add(stream.pieces());
+        self.unread.replace(before, Unread::of(id, stream));
         let more = stream.highest().saturating_sub(highest);
         let is_cut = stream.is_cut();
         if is_cut && !id.is_message() {
-            self.news.readable(id, stream);
+            self.news.readable.set(id, true);
         }
         self.received = self.received.saturating_add(more);
         self.consume(unread);
@@ -186,10 +206,7 @@ impl Streams {
         limit: u64,
     ) -> Result<(), Unacceptable> {
         self.admit_from_receiver(now, id)?;
-        if let Some(stream) = self.sends.get_mut(&id) {
-            stream.handle_limit(limit);
-            self.sending.line_up(id, stream);
-        }
+        self.change(id, |stream| stream.handle_limit(limit));
         Ok(())
     }
 

@@ -1,18 +1,34 @@
 //! Which bytes leave next: what is lost first, then the streams in turn (S5).
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{MAX_MESSAGE, Streams};
-use crate::StreamId;
-use crate::queue::Queue;
+use crate::queue::{Line, Queue};
 use crate::ranges::length;
 use crate::sender::{Chunk, SendStream};
 use crate::wire::{self, Params};
+use crate::{StreamId, StreamKind};
 
 /// Fewer bytes of a longer piece are not worth a header.
 const LEAST_PART: u64 = 64;
+
+/// What takes turns with new bytes: every stream, and all messages as one.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    Messages,
+    Stream(StreamId),
+}
+
+impl Turn {
+    fn of(id: StreamId) -> Self {
+        match id.kind() {
+            StreamKind::Bytes => Self::Stream(id),
+            StreamKind::Message => Self::Messages,
+        }
+    }
+}
 
 /// What all outgoing halves share.
 #[derive(Debug)]
@@ -21,7 +37,7 @@ pub(super) struct Sending {
     capacity: usize,
     buffered: usize,
     /// Of these, bytes of messages.
-    messages: usize,
+    message_bytes: usize,
     unacknowledged: u64,
     /// Bytes of all streams that the peer takes, and that left (F2).
     limit: u64,
@@ -31,13 +47,12 @@ pub(super) struct Sending {
     /// Where the window of a new stream ends.
     stream_limit: u64,
     /// Streams with something that needs no window: lost bytes, or a FIN alone.
-    urgent: VecDeque<StreamId>,
-    /// Streams with new bytes, and one message of those that have.
-    fresh: VecDeque<StreamId>,
-    /// The other messages with new bytes: begun before another is done, they could fill the
-    /// peer's window with parts, of which none can be read (M5).
-    messages_behind: VecDeque<StreamId>,
-    has_message: bool,
+    urgent: Line<StreamId>,
+    /// Who has new bytes that the windows of streams let through.
+    fresh: Line<Turn>,
+    /// The messages among them. The one that was begun first has the turn: several at once could
+    /// fill the peer's window with parts, of which none can be read (M5).
+    messages: BTreeSet<StreamId>,
     /// Streams whose writer waits for room: for more than the stream itself has in the buffer (F6).
     starved: Queue<usize, StreamId>,
     /// When messages are given up (M4).
@@ -49,16 +64,15 @@ impl Sending {
         Self {
             capacity,
             buffered: 0,
-            messages: 0,
+            message_bytes: 0,
             unacknowledged: 0,
             limit: 0,
             sent: 0,
             first_limit: 0,
             stream_limit: 0,
-            urgent: VecDeque::new(),
-            fresh: VecDeque::new(),
-            messages_behind: VecDeque::new(),
-            has_message: false,
+            urgent: Line::default(),
+            fresh: Line::default(),
+            messages: BTreeSet::new(),
             starved: Queue::default(),
             deadlines: BTreeSet::new(),
         }
@@ -81,17 +95,11 @@ impl Sending {
 
     /// Room for one more message: all of them together have as much as they leave (F6).
     pub(super) fn free_for_messages(&self) -> usize {
-        self.free().saturating_sub(self.messages) / 2
+        self.free().saturating_sub(self.message_bytes) / 2
     }
 
-    pub(super) fn handle_written(&mut self, bytes: usize) {
-        self.buffered = self.buffered.saturating_add(bytes);
-        self.unacknowledged = self.unacknowledged.saturating_add(bytes as u64);
-    }
-
-    pub(super) fn handle_message(&mut self, bytes: usize) {
-        self.messages = self.messages.saturating_add(bytes);
-        self.handle_written(bytes);
+    pub(super) fn unacknowledged(&self) -> u64 {
+        self.unacknowledged
     }
 
     /// The longest message that the peer's window certainly lets through, whatever else waits in
@@ -103,63 +111,55 @@ impl Sending {
             .min(MAX_MESSAGE)
     }
 
-    fn handle_freed(&mut self, id: StreamId, bytes: usize) {
-        self.buffered = self.buffered.saturating_sub(bytes);
+    /// A stream has changed, which kept so many bytes, and had so many unacknowledged, `before`.
+    pub(super) fn handle_change(
+        &mut self,
+        id: StreamId,
+        (kept, unacknowledged): (usize, u64),
+        stream: &SendStream,
+    ) {
+        let with_it = |sum: usize| sum.saturating_sub(kept).saturating_add(stream.buffered());
+        self.buffered = with_it(self.buffered);
         if id.is_message() {
-            self.messages = self.messages.saturating_sub(bytes);
+            self.message_bytes = with_it(self.message_bytes);
         }
+        let others = self.unacknowledged.saturating_sub(unacknowledged);
+        self.unacknowledged = others.saturating_add(stream.unacknowledged());
+        let starved = stream.starved.then(|| stream.buffered());
+        self.starved.set(id, starved);
+        self.line_up(id, stream);
     }
 
-    /// What the stream keeps is about to be dropped.
-    pub(super) fn forget_bytes(&mut self, id: StreamId, stream: &SendStream) {
-        self.handle_freed(id, stream.buffered());
-        self.unacknowledged = self.unacknowledged.saturating_sub(stream.unacknowledged());
+    /// A stream is in line as long as it has something to send, and no longer.
+    pub(super) fn line_up(&mut self, id: StreamId, stream: &SendStream) {
+        let has_fresh = stream.fresh_chunk(1).is_some();
+        self.stand(id, stream.urgent_chunk(1).is_some(), has_fresh);
     }
 
-    /// Notes what the writer of a stream waits for, if it does.
-    pub(super) fn note_starved(&mut self, id: StreamId, stream: &SendStream) {
-        let buffered = stream.starved.then(|| stream.buffered());
-        self.starved.set(id, buffered);
-    }
-
-    /// Puts a stream in line for what it has to send.
-    pub(super) fn line_up(&mut self, id: StreamId, stream: &mut SendStream) {
-        if !stream.in_urgent && stream.urgent_chunk(1).is_some() {
-            stream.in_urgent = true;
-            self.urgent.push_back(id);
+    fn stand(&mut self, id: StreamId, is_urgent: bool, has_fresh: bool) {
+        self.urgent.set(id, is_urgent);
+        let turn = Turn::of(id);
+        if turn == Turn::Messages {
+            match has_fresh {
+                true => self.messages.insert(id),
+                false => self.messages.remove(&id),
+            };
         }
-        if !stream.in_fresh && stream.fresh_chunk(1).is_some() {
-            stream.in_fresh = true;
-            if id.is_message() && self.has_message {
-                return self.messages_behind.push_back(id);
-            }
-            self.has_message |= id.is_message();
-            self.fresh.push_back(id);
-        }
+        let stands = has_fresh || (turn == Turn::Messages && !self.messages.is_empty());
+        self.fresh.set(turn, stands);
     }
 
-    /// The stream has left the line of new bytes: if it is a message, the next one steps in.
-    fn leave_fresh(&mut self, id: StreamId) {
-        if id.is_message() {
-            let next = self.messages_behind.pop_front();
-            self.has_message = next.is_some();
-            self.fresh.extend(next);
+    /// The stream with the next new bytes.
+    fn next_fresh(&self) -> Option<StreamId> {
+        match self.fresh.first()? {
+            Turn::Messages => self.messages.first().copied(),
+            Turn::Stream(id) => Some(id),
         }
     }
 
     /// The stream is over.
     pub(super) fn forget(&mut self, id: StreamId, stream: &SendStream) {
-        if stream.in_urgent {
-            self.urgent.retain(|other| *other != id);
-        }
-        if stream.in_fresh {
-            let before = self.fresh.len();
-            self.fresh.retain(|other| *other != id);
-            self.messages_behind.retain(|other| *other != id);
-            if self.fresh.len() < before {
-                self.leave_fresh(id);
-            }
-        }
+        self.stand(id, false, false);
         if let Some(deadline) = stream.deadline {
             self.deadlines.remove(&(deadline, id));
         }
@@ -177,50 +177,26 @@ impl Sending {
 }
 
 impl Streams {
-    /// How many written bytes are not acknowledged yet, of all streams and messages.
-    pub(crate) fn unacknowledged(&self) -> u64 {
-        self.sending.unacknowledged
-    }
-
-    /// The application did something to its half.
-    pub(super) fn handle_change(&mut self, id: StreamId) {
-        if let Some(stream) = self.sends.get_mut(&id) {
-            self.sending.line_up(id, stream);
-            self.sending.note_starved(id, stream);
-        }
-    }
-
     /// The peer takes so many bytes of all streams together (F2).
     pub(crate) fn handle_max_data(&mut self, limit: u64) {
         self.sending.limit = self.sending.limit.max(limit);
     }
 
     /// Bytes of all streams that the peer still takes.
-    fn credit(&self) -> u64 {
+    pub(super) fn credit(&self) -> u64 {
         self.sending.limit.saturating_sub(self.sending.sent)
     }
 
     /// The next piece to send, with its header within `room` bytes.
-    pub(crate) fn next_chunk(&mut self, room: usize) -> Option<Chunk> {
-        while let Some(id) = self.sending.urgent.front() {
-            let stream = self.sends.get_mut(id)?;
-            if stream.urgent_chunk(1).is_some() {
-                return fitting(room, u64::MAX, |max| stream.urgent_chunk(max));
-            }
-            stream.in_urgent = false; // what it had is acknowledged after all
-            self.sending.urgent.pop_front();
+    pub(crate) fn next_chunk(&self, room: usize) -> Option<Chunk> {
+        if let Some(id) = self.sending.urgent.first() {
+            let stream = self.sends.get(&id)?;
+            return fitting(room, u64::MAX, |max| stream.urgent_chunk(max));
         }
         let credit = self.credit();
-        while let Some(id) = self.sending.fresh.front().filter(|_| credit > 0) {
-            let stream = self.sends.get_mut(id)?;
-            if stream.fresh_chunk(1).is_some() {
-                return fitting(room, credit, |max| stream.fresh_chunk(max));
-            }
-            stream.in_fresh = false; // it was reset
-            let gone = self.sending.fresh.pop_front();
-            gone.into_iter().for_each(|id| self.sending.leave_fresh(id));
-        }
-        None
+        let id = self.sending.next_fresh().filter(|_| credit > 0)?;
+        let stream = self.sends.get(&id)?;
+        fitting(room, credit, |max| stream.fresh_chunk(max))
     }
 
     /// Appends the bytes of a chunk that [`next_chunk`](Self::next_chunk) gave.
@@ -232,52 +208,34 @@ impl Streams {
 
     /// Packet `number` carries `chunk`: then it is the turn of others (S5).
     pub(crate) fn handle_sent(&mut self, number: u64, chunk: &Chunk) {
-        let Some(stream) = self.sends.get_mut(&chunk.id) else {
-            return;
-        };
-        let fresh = stream.handle_sent(number, chunk);
-        let sending = &mut self.sending;
-        sending.sent = sending.sent.saturating_add(fresh);
-        if sending.urgent.front() == Some(&chunk.id) {
-            sending.urgent.pop_front();
-            stream.in_urgent = false;
+        self.sending.urgent.pass(chunk.id);
+        if self.sending.next_fresh() == Some(chunk.id) {
+            self.sending.fresh.pass(Turn::of(chunk.id));
         }
-        if sending.fresh.front() == Some(&chunk.id) {
-            sending.fresh.pop_front();
-            stream.in_fresh = stream.fresh_chunk(1).is_some();
-            match stream.in_fresh {
-                true => sending.fresh.push_back(chunk.id),
-                false => sending.leave_fresh(chunk.id),
-            }
-        }
-        sending.line_up(chunk.id, stream);
+        let fresh = self.change(chunk.id, |stream| stream.handle_sent(number, chunk));
+        let sent = self.sending.sent.saturating_add(fresh.unwrap_or(0));
+        self.sending.sent = sent;
     }
 
     /// Whether more than one piece may be waiting: a packet may be full although the first is
     /// small.
     pub(crate) fn has_several(&self) -> bool {
-        let waiting = self
-            .sending
-            .urgent
-            .len()
-            .saturating_add(self.sending.fresh.len());
-        waiting > 1
+        let (urgent, fresh) = (self.sending.urgent.len(), self.sending.fresh.len());
+        urgent.saturating_add(fresh) > 1
     }
 
     /// Returns how many bytes are acknowledged for the first time.
     pub(crate) fn handle_acked(&mut self, chunk: &Chunk) -> u64 {
-        let Some(stream) = self.sends.get_mut(&chunk.id) else {
-            return 0;
-        };
-        let before = stream.buffered();
-        let fresh = stream.handle_acked(chunk);
-        let freed = before.saturating_sub(stream.buffered());
-        self.sending.handle_freed(chunk.id, freed);
-        self.sending.note_starved(chunk.id, stream);
-        let left = self.sending.unacknowledged.saturating_sub(fresh);
-        self.sending.unacknowledged = left;
-        if stream.awaited && stream.is_acknowledged() == Ok(true) {
-            self.news.acknowledged.push_back(chunk.id); // (S8)
+        let acked = self.change(chunk.id, |stream| {
+            let fresh = stream.handle_acked(chunk);
+            (
+                fresh,
+                stream.awaited && stream.is_acknowledged() == Ok(true),
+            )
+        });
+        let (fresh, is_answer) = acked.unwrap_or_default();
+        if is_answer {
+            self.news.acknowledged.set(chunk.id, true); // (S8)
         }
         self.settle_send(chunk.id);
         fresh
@@ -285,10 +243,7 @@ impl Streams {
 
     /// Packet `number` with `chunk` is lost.
     pub(crate) fn handle_lost(&mut self, number: u64, chunk: &Chunk) {
-        if let Some(stream) = self.sends.get_mut(&chunk.id) {
-            stream.handle_lost(number, chunk);
-            self.sending.line_up(chunk.id, stream);
-        }
+        self.change(chunk.id, |stream| stream.handle_lost(number, chunk));
     }
 
     /// How far a chunk is from what its stream's reader waits for; `None` if it is not needed.
@@ -314,7 +269,7 @@ impl Streams {
         while let Some(id) = self.sending.starved.pop_if(has_room) {
             if let Some(stream) = self.sends.get_mut(&id) {
                 stream.starved = false;
-                news.writable(id, stream);
+                news.writable.set(id, true);
             }
         }
     }
