@@ -43,7 +43,10 @@ fn main() -> Result<()> {
         println!("{} {}", used.cpu.as_nanos(), used.asleep.as_nanos());
         return Ok(());
     }
-    let gib: u64 = args.first().map_or(Ok(4), |gib| gib.parse())?;
+    let gib = args.first().copied().unwrap_or("4");
+    let wrong = || format!("{gib} is not a number of GiB from 1 to 1024");
+    let gib: u64 = gib.parse().with_context(wrong)?;
+    ensure!((1..=1024).contains(&gib), wrong());
     let bytes = gib << 30;
 
     println!("{gib} GiB                        GB/s  CPU-s/GB   asleep, %    lost");

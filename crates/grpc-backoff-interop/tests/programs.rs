@@ -130,11 +130,21 @@ fn a_server_that_is_not_there_is_an_error_and_no_verdict() {
 #[test]
 fn wrong_usage_names_the_flag_and_the_value() {
     let client = ["client", "--server_control_port=1", "--server_retry_port=1"];
-    let cases: [(&[&str], &[&str], &str); 9] = [
+    let cases: [(&[&str], &[&str], &str); 11] = [
         (
             &client,
             &["--seconds=0"],
             "'0' for '--seconds <SECONDS>': 0 is not in 1..=86400",
+        ),
+        (
+            &client,
+            &["--seconds", "-5"],
+            "'-5' for '--seconds <SECONDS>': -5 is not in 1..=86400",
+        ),
+        (
+            &["server"],
+            &["--tolerance_ms", "-1"],
+            "'-1' for '--tolerance_ms <MS>': -1 is not in 0..=4294967295",
         ),
         (&client, &["--scale=1001"], "'1001' for '--scale <SCALE>'"),
         (&client, &["--use_tls"], "--ca_file <FILE>"),

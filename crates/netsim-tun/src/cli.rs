@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand};
 use netsim::{
     Link,
-    options::{LinkOptions, UNITS},
+    options::{LinkOptions, UNITS, takes_hyphens},
     units,
 };
 use netsim_tun::{End, Tunnel, TunnelConfig, TunnelCounters};
@@ -48,6 +48,7 @@ enum Command {
 
 /// What `netsim tun` takes.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_args(takes_hyphens))]
 struct Args {
     /// One end: its namespace, made if it does not exist, and its address
     #[arg(long, value_name = "NAME=ADDR", default_value = "netsim-a=198.18.0.1", value_parser = end)]
@@ -55,8 +56,8 @@ struct Args {
     /// The other end
     #[arg(long, value_name = "NAME=ADDR", default_value = "netsim-b=198.18.0.2", value_parser = end)]
     b: End,
-    /// MTU of both devices, in bytes: what the programs' system knows, unlike the link's
-    #[arg(long, value_name = "BYTES", default_value_t = 1_500)]
+    /// MTU of both devices, in bytes, 68 or more: what the programs' system knows, unlike the link's
+    #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = units::count::<u16>(68..=u16::MAX.into()))]
     device_mtu: u16,
     /// Leave out UDP's checksums, so that flipped bits reach the programs
     #[arg(long)]
@@ -64,7 +65,7 @@ struct Args {
     #[command(flatten)]
     link: LinkOptions,
     /// Seed of all chance
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Print machine-readable lines
     #[arg(long)]
@@ -90,7 +91,7 @@ pub(crate) fn main() -> ExitCode {
         command: Command::Tun(args),
     } = Cli::parse();
     let json = args.json;
-    if let Err(error) = Link::new(args.link.config(), 0) {
+    if let Err(error) = args.check() {
         print_error(json, error);
         return ExitCode::from(2);
     }
@@ -104,6 +105,23 @@ pub(crate) fn main() -> ExitCode {
 }
 
 impl Args {
+    /// Whether the flags make sense together.
+    fn check(&self) -> anyhow::Result<()> {
+        let Self { a, b, .. } = self;
+        ensure!(
+            a.namespace != b.namespace,
+            "--a and --b are both in {}",
+            a.namespace
+        );
+        ensure!(
+            a.address != b.address,
+            "--a and --b are both at {}",
+            a.address
+        );
+        Link::new(self.link.config(), 0)?;
+        Ok(())
+    }
+
     fn run(self) -> anyhow::Result<()> {
         // Before anything is made that a signal would leave behind.
         let events = events()?;
@@ -190,7 +208,7 @@ fn end(text: &str) -> Result<End, String> {
     let malformed = || format!("`{text}` is not NAME=ADDR, such as netsim-a=198.18.0.1");
     let (namespace, address) = text.split_once('=').ok_or_else(malformed)?;
     let address: Ipv4Addr = address.parse().map_err(|_| malformed())?;
-    if namespace.is_empty() || namespace.contains('/') {
+    if namespace.is_empty() || namespace.contains('/') || namespace.starts_with(['.', '-']) {
         return Err(malformed());
     }
     let namespace = namespace.to_owned();
@@ -232,5 +250,28 @@ fn print_error(json: bool, error: impl Display) {
         print(json!({ "event": "error", "error": error.to_string() }));
     } else {
         _ = writeln!(stderr(), "netsim: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_flag_says_by_which_rule_it_refuses_a_value() {
+        let mut command = Cli::command();
+        command.build(); // which also checks that the flags make sense
+        for program in command.get_subcommands() {
+            let flags = program.get_opts();
+            let flags = flags.filter(|flag| flag.get_action().takes_values());
+            for flag in flags.filter_map(|flag| flag.get_long()) {
+                let words = ["netsim", program.get_name(), &format!("--{flag}"), "-5x"];
+                let error = Cli::try_parse_from(words).expect_err(flag).to_string();
+                let refused = format!("invalid value '-5x' for '--{flag} <");
+                let broken = error.contains("-5x` is not ");
+                assert!(error.contains(&refused) && broken, "{error}");
+            }
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{format, ops::Range, str::FromStr, string::String, time::Duration, vec::Vec};
 
+use clap::{Arg, ValueHint};
+
 use crate::{GilbertElliott, LinkConfig, Policer, Probability, units};
 
 /// The units, for `--help`.
@@ -11,18 +13,25 @@ Times end in ns, us, ms, s or min; rates in bit, kbit, mbit or gbit (per second)
 MB, KiB or MiB; shares in %.
 Rates, sizes and the MTU count IP packets, headers included.";
 
+/// Gives a flag the value that follows even if it begins with `-`, so that `--delay -5ms` is refused
+/// by what a time is, not as an unknown flag. A path may be missing before the next flag, so it needs
+/// `--flag=-path`. For `#[command(mut_args(..))]` of everything that has flags.
+#[must_use]
+pub fn takes_hyphens(arg: Arg) -> Arg {
+    let value = !arg.is_positional() && arg.get_action().takes_values();
+    match value && arg.get_value_hint() != ValueHint::AnyPath {
+        true => arg.allow_hyphen_values(true),
+        false => arg,
+    }
+}
+
 /// What a link does, as flags; flatten it into a program's own. The defaults are those of
 /// [`LinkConfig::PERFECT`].
 #[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "The link")]
+#[command(next_help_heading = "The link", mut_args(takes_hyphens))]
 pub struct LinkOptions {
     /// Share of packets lost, such as 5%
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub loss: Probability,
     /// Packets lost in bursts: their mean length and the share of packets lost, such as 4@1%
     #[arg(long, value_name = "N@SHARE", value_parser = burst)]
@@ -37,31 +46,16 @@ pub struct LinkOptions {
     #[arg(long)]
     pub disorder: bool,
     /// Share of packets held back, so that later ones overtake
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub reorder: Probability,
     /// For how long those are held back
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = units::time)]
     pub reorder_delay: Duration,
     /// Share of packets that arrive twice
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub duplicate: Probability,
     /// Share of packets with a bit flipped
-    #[arg(
-        long,
-        value_name = "SHARE",
-        default_value = "0%",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub corrupt: Probability,
     /// When everything is lost, counted from the start; may be given several times
     #[arg(long, value_name = "FROM..TO", value_parser = units::times)]
@@ -115,7 +109,7 @@ impl LinkOptions {
 /// Reads `4@1%`.
 fn burst(text: &str) -> Result<GilbertElliott, String> {
     let (length, share) = pair(text, "4@1%")?;
-    let length = u32::from_str(length).map_err(|_| format!("`{length}` is not a number"))?;
+    let length = units::count(1..=u32::MAX.into())(length).map_err(|error| format!("{error}"))?;
     let share = Probability::from_str(share).map_err(|error| format!("{error}"))?;
     GilbertElliott::from_means(length, share).map_err(|error| format!("{error}"))
 }
@@ -137,7 +131,7 @@ fn pair<'a>(text: &'a str, example: &str) -> Result<(&'a str, &'a str), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     #[derive(Debug, Parser)]
     struct Program {
@@ -188,17 +182,71 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_value() {
-        for (flags, named) in [
-            ("--burst 4", "`4`"),
-            ("--burst x@1%", "`x`"),
-            ("--burst 0@1%", "0@1%"),
-            ("--policer 100mbit", "`100mbit`"),
-            ("--policer 100@25kB", "`100`"),
-            ("--loss -1%", "-1%"),
-        ] {
-            let error = format!("{}", parse(flags).expect_err(flags));
-            assert!(error.contains(named), "{flags}: {error}");
+    fn an_error_names_the_value_and_the_rule() {
+        let time = "is not a plain number with a unit, such as 40ms or 1.5s";
+        let rate = "is not a plain number with a unit, such as 100mbit or 64kbit";
+        let size = "is not a plain number with a unit, such as 250kB or 64KiB";
+        let share = "is not a plain number from 0% to 100%";
+        let cases = [
+            ("--loss", "-1%", "-1%", share),
+            ("--loss", "200%", "200%", "is above 100%"),
+            ("--reorder", "-1%", "-1%", share),
+            ("--duplicate", "-1%", "-1%", share),
+            ("--corrupt", "-1%", "-1%", share),
+            (
+                "--burst",
+                "-4@1%",
+                "-4",
+                "is not a whole number from 1 to 4294967295",
+            ),
+            ("--burst", "4@-1%", "-1%", share),
+            (
+                "--burst",
+                "0@1%",
+                "0",
+                "is not a whole number from 1 to 4294967295",
+            ),
+            ("--burst", "4", "4", "is not two values, such as 4@1%"),
+            ("--delay", "-5ms", "-5ms", time),
+            ("--jitter", "-5ms", "-5ms", time),
+            ("--reorder-delay", "-5ms", "-5ms", time),
+            ("--blackout", "-5s..10s", "-5s", time),
+            (
+                "--blackout",
+                "-5s",
+                "-5s",
+                "is not a range of times, such as 10s..25s",
+            ),
+            ("--rate", "-1mbit", "-1mbit", rate),
+            ("--queue", "-1B", "-1B", size),
+            ("--mark-above", "-1B", "-1B", size),
+            ("--mtu", "-1B", "-1B", size),
+            ("--policer", "-1mbit@25kB", "-1mbit", rate),
+            (
+                "--policer",
+                "100mbit",
+                "100mbit",
+                "is not two values, such as 100mbit@25kB",
+            ),
+            ("--delay", "--json", "--json", time),
+        ];
+        for (flag, value, named, rule) in cases {
+            let error = parse(&format!("{flag} {value}")).expect_err(flag);
+            let said = format!("'{flag} <");
+            let broken = format!("`{named}` {rule}");
+            let error = format!("{error}");
+            assert!(
+                error.contains(&said) && error.contains(&broken),
+                "{flag} {value}: {error}"
+            );
+        }
+        let command = Program::command();
+        let with_values = command
+            .get_opts()
+            .filter(|flag| flag.get_action().takes_values());
+        for flag in with_values.filter_map(|flag| flag.get_long()) {
+            let tested = cases.iter().any(|(case, ..)| *case == format!("--{flag}"));
+            assert!(tested, "--{flag} has no case");
         }
     }
 }

@@ -14,7 +14,7 @@ use core::{fmt, str::FromStr};
 /// assert_eq!("0.05".parse(), Probability::from_percent(5));
 /// assert_eq!(
 ///     "5".parse::<Probability>().unwrap_err().to_string(),
-///     "probability `5` is above 1 (a percentage ends in %)",
+///     "probability `5` is above 100%, which is 1 (a percentage ends in %)",
 /// );
 /// # Ok::<(), netsim::ProbabilityError>(())
 /// ```
@@ -133,14 +133,17 @@ impl fmt::Display for ProbabilityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotANumber(text) => {
-                write!(f, "probability `{text}` is not a number such as 5% or 0.05")
+                write!(
+                    f,
+                    "probability `{text}` is not a plain number from 0% to 100%, such as 5% or 0.05"
+                )
             }
             Self::TooFine(text) => {
                 write!(f, "probability `{text}` is finer than a billionth")
             }
             Self::AboveOne(text) => write!(
                 f,
-                "probability `{text}` is above 1 (a percentage ends in %)"
+                "probability `{text}` is above 100%, which is 1 (a percentage ends in %)"
             ),
         }
     }

@@ -1,4 +1,4 @@
-use super::{Times, say};
+use super::{Times, say, takes_negatives};
 use anyhow::Context;
 use clap::ValueEnum;
 use grpc_backoff::tonic::{Builder, Tls};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use tonic::transport::Endpoint;
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_negatives))]
 pub(crate) struct Args {
     /// The server's name or address
     #[arg(long = "server_host", value_name = "HOST", default_value = "127.0.0.1")]

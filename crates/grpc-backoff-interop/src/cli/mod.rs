@@ -3,7 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod server;
 
-use clap::Args;
+use clap::{Arg, Args};
 use grpc_backoff_interop::Scale;
 use grpc_faults::Judge;
 use std::io::{Write, stdout};
@@ -13,6 +13,13 @@ use std::time::Duration;
 /// How the program ends, for `--help`.
 pub(crate) const EXIT_CODES: &str =
     "Exit codes: 0 the client passed, 1 it did not or the test could not be run, 2 wrong usage";
+
+/// Gives a flag the value that follows even if it is a number below 0, so that `--seconds -5` is
+/// refused by the flag's range, not as an unknown flag.
+pub(crate) fn takes_negatives(arg: Arg) -> Arg {
+    let value = arg.get_action().takes_values();
+    arg.allow_negative_numbers(value)
+}
 
 /// What both sides must agree on.
 #[derive(Clone, Copy, Debug, Args)]

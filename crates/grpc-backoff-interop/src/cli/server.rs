@@ -1,4 +1,4 @@
-use super::{Times, say};
+use super::{Times, say, takes_negatives};
 use anyhow::Context;
 use grpc_backoff_interop::{Recorder, server, tls::Identity};
 use std::future::pending;
@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_negatives))]
 pub(crate) struct Args {
     /// Listen on this address
     #[arg(long, default_value = "127.0.0.1")]

@@ -124,6 +124,30 @@ fn wrong_flags_are_named() {
     for (flags, named) in [
         (&["--a", "198.18.0.1"][..], "NAME=ADDR"),
         (&["--b", "x/y=198.18.0.1"], "NAME=ADDR"),
+        (
+            &["--b", "..=198.18.0.1"],
+            "`..=198.18.0.1` is not NAME=ADDR",
+        ),
+        (
+            &["--a", "netsim-b=198.18.0.1"],
+            "--a and --b are both in netsim-b",
+        ),
+        (
+            &["--a", "x=198.18.0.2"],
+            "--a and --b are both at 198.18.0.2",
+        ),
+        (
+            &["--delay", "-5ms"],
+            "`-5ms` is not a plain number with a unit",
+        ),
+        (
+            &["--seed", "x"],
+            "`x` is not a whole number from 0 to 18446744073709551615",
+        ),
+        (
+            &["--device-mtu", "67"],
+            "`67` is not a whole number from 68 to 65535",
+        ),
         (&["--rate", "0bit"], "rate is 0"),
         (&["--jitter", "1ms"], "jitter 1ms"),
     ] {

@@ -1,13 +1,12 @@
 use std::time::Duration;
 
-use anyhow::ensure;
 use storm::{
     Capacity,
     collapse::{Collapse, Outcome},
 };
 
 use super::{
-    flags::{Clients, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, clients, count, positive_span, span, takes_hyphens},
     output::Output,
     plot::{arrivals, bins},
     report::{Cell, Chart, Logarithmic, Report, Table, thousands, words},
@@ -15,11 +14,12 @@ use super::{
 };
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     #[command(flatten)]
     who: Clients,
     /// How many clients there are
-    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 2_000, value_parser = clients())]
     clients: u32,
     /// How long the server is away
     #[arg(long, default_value = "30s", value_parser = span)]
@@ -28,10 +28,10 @@ pub(crate) struct Args {
     #[arg(long, default_value = "5m", value_parser = span)]
     limit: Duration,
     /// The way to the server and back
-    #[arg(long, default_value = "20ms", value_parser = span)]
+    #[arg(long, default_value = "20ms", value_parser = positive_span)]
     round_trip: Duration,
     /// How long an attempt may take: 5 s unless it says otherwise, and 20 s for `grpc`
-    #[arg(long, value_parser = span)]
+    #[arg(long, value_parser = positive_span)]
     timeout: Option<Duration>,
     #[command(flatten)]
     server: Server,
@@ -45,13 +45,13 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Server")]
 struct Server {
     /// Connections that it accepts per second while nobody waits; most of the work is TLS
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 200, value_parser = count::<u32>(1..=1_000_000))]
     rate: u32,
     /// How many may wait
-    #[arg(long, default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1_024, value_parser = count::<u32>(1..=u32::MAX.into()))]
     queue: u32,
     /// How many times as long each takes when the queue is full
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, default_value_t = 2, value_parser = count::<u32>(1..=1_000))]
     slowdown: u32,
     /// What an attempt takes from it by arriving, even if it is refused
     #[arg(long, default_value = "20us", value_parser = span)]
@@ -76,9 +76,6 @@ const USUAL: Usual = Usual {
 impl Args {
     pub(crate) fn report(&self) -> anyhow::Result<Report> {
         let timeout = self.timeout.unwrap_or(Collapse::EXAMPLE.timeout);
-        for (name, span) in [("round-trip", self.round_trip), ("timeout", timeout)] {
-            ensure!(!span.is_zero(), "--{name} 0s: an attempt takes time");
-        }
         let mut kinds = self.who.named(&USUAL)?;
         if let Some(timeout) = self.timeout {
             for kind in &mut kinds {

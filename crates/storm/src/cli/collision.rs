@@ -3,7 +3,7 @@ use std::time::Duration;
 use storm::collision::{Collision, Outcome};
 
 use super::{
-    flags::{Clients, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, clients, count, span, takes_hyphens},
     output::Output,
     plot::{arrivals, steps},
     report::{Cell, Chart, Logarithmic, Report, Table, thousands},
@@ -11,17 +11,18 @@ use super::{
 };
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     #[command(flatten)]
     who: Clients,
     /// How many clients there are
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 100, value_parser = clients())]
     clients: u32,
     /// How long it goes on
     #[arg(long, default_value = "200s", value_parser = span)]
     window: Duration,
     /// Which ceiling of the schedule is the first, counted from 0
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = count::<u32>(0..=u32::MAX.into()))]
     first_ceiling: u32,
     #[command(flatten)]
     seeds: Seeds,

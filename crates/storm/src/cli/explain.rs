@@ -6,18 +6,20 @@ use grpc_backoff::Config;
 use storm::{fleet::Behaviour, herd::Herd, over_seeds};
 
 use super::{
+    flags::{count, takes_hyphens},
     herd::means,
     output::Output,
     report::{Cell, Chart, Line, Logarithmic, Report, Table},
 };
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     /// The policy: a preset, such as `calls`; fields, such as `base=1s,cap=60s,jitter=full`; or
     /// `grpc`, its connections
     policy: String,
     /// How many clients fail together, to see how close together they come back
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 500, value_parser = count::<u32>(1..=100_000))]
     clients: u32,
     #[command(flatten)]
     pub(crate) output: Output,

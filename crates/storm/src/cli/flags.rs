@@ -1,10 +1,10 @@
 //! What several simulations ask for: which clients, and which seeds.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use anyhow::{Context, ensure};
 use backoff_policy::parse_duration;
-use clap::Args;
+use clap::{Arg, Args, ValueHint};
 use indicatif::{ProgressBar, ProgressStyle};
 use storm::{fleet::Behaviour, over_seeds};
 
@@ -13,11 +13,45 @@ use super::runs::Runs;
 /// The longest that is simulated: sums of a few spans stay far from the 584 years of 64 bits.
 const LONGEST: Duration = Duration::from_hours(365 * 24);
 
+/// Gives a flag the value that follows even if it begins with `-`, so that `--base -1s` is refused by
+/// what a span is, not as an unknown flag. A path may be missing before the next flag.
+pub(crate) fn takes_hyphens(arg: Arg) -> Arg {
+    let value = !arg.is_positional() && arg.get_action().takes_values();
+    match value && arg.get_value_hint() != ValueHint::AnyPath {
+        true => arg.allow_hyphen_values(true),
+        false => arg,
+    }
+}
+
 /// Reads the value of a flag.
 pub(crate) fn span(text: &str) -> anyhow::Result<Duration> {
     let span = parse_duration(text)?;
-    ensure!(span <= LONGEST, "it is longer than a year of 8760h");
+    ensure!(span <= LONGEST, "{text} is longer than a year of 8760h");
     Ok(span)
+}
+
+/// Reads a span that is not 0.
+pub(crate) fn positive_span(text: &str) -> anyhow::Result<Duration> {
+    let span = span(text)?;
+    ensure!(!span.is_zero(), "{text} is not above 0");
+    Ok(span)
+}
+
+/// Reads whole numbers of a range.
+pub(crate) fn count<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> anyhow::Result<T> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        let (least, most) = (range.start(), range.end());
+        number.with_context(|| format!("{text} is not a whole number from {least} to {most}"))
+    }
+}
+
+/// How many clients take part.
+pub(crate) fn clients() -> impl Fn(&str) -> anyhow::Result<u32> + Clone {
+    count(1..=u32::MAX.into())
 }
 
 /// Which clients take part. Without any of these flags the simulation has kinds of its own.
@@ -75,6 +109,13 @@ impl Clients {
             true => usual_kinds(),
             false => self.jitter.clone(),
         };
+        let shaped = self.base.or(self.cap).is_some() || self.multiplier.is_some();
+        let has_shape = |kind: &String| !["at-once", "grpc"].contains(&kind.as_str());
+        ensure!(
+            !shaped || kinds.iter().any(has_shape),
+            "--base, --cap and --multiplier say nothing of {}: compare a --jitter",
+            kinds.join(" and ")
+        );
         let span = |given: Option<Duration>, usual: &str| {
             given.map_or_else(|| usual.to_owned(), |span| format!("{span:?}"))
         };
@@ -94,10 +135,10 @@ impl Clients {
 #[command(next_help_heading = "Chance")]
 pub(crate) struct Seeds {
     /// How many runs to take the means of, each with a seed of its own
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = count::<u32>(1..=u32::MAX.into()))]
     pub(crate) seeds: u32,
     /// The first seed
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
 }
 
@@ -109,7 +150,13 @@ impl Seeds {
         run: impl Fn(&Behaviour, u64) -> T + Sync,
     ) -> anyhow::Result<Runs<'a, T>> {
         let end = self.seed.checked_add(u64::from(self.seeds));
-        let end = end.with_context(|| format!("the seed {} is too large", self.seed))?;
+        let end = end.with_context(|| {
+            let Self { seed, seeds } = self;
+            format!(
+                "--seed {seed} --seeds {seeds}: the last seed is above {}",
+                u64::MAX - 1
+            )
+        })?;
         ensure!(!kinds.is_empty(), "there is nothing to compare");
         let bar = ProgressBar::new(kinds.len() as u64 * u64::from(self.seeds)); // on a terminal only
         let style = "{wide_bar} {pos} of {len} runs, {elapsed}";

@@ -3,20 +3,21 @@ use std::time::Duration;
 use storm::{herd::Herd, stats::mean};
 
 use super::{
-    flags::{Clients, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, clients, count, span, takes_hyphens},
     output::Output,
     report::{Cell, Chart, Logarithmic, Report, Table, thousands},
 };
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     #[command(flatten)]
     who: Clients,
     /// How many clients there are
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 500, value_parser = clients())]
     clients: u32,
     /// How many times each comes back
-    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=WAVES.len() as i64))]
+    #[arg(long, default_value_t = 6, value_parser = count::<u32>(1..=WAVES.len() as u64))]
     waves: u32,
     /// The window that slides over the arrivals
     #[arg(long, default_value = "100ms", value_parser = span)]

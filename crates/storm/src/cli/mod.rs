@@ -25,7 +25,11 @@ use report::Report;
 /// Every simulation compares policies in virtual time: the same seed gives the same result
 /// everywhere. It prints a table; plots and files on demand.
 #[derive(Debug, Parser)]
-#[command(name = "storm", version)]
+#[command(
+    name = "storm",
+    version,
+    after_help = "Exit codes: 0 all went well, 1 error, 2 wrong usage"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -76,12 +80,16 @@ pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
     #[expect(clippy::disallowed_methods, reason = "says how long it took")]
     let start = Instant::now();
-    let done = cli.command.report().and_then(|report| {
-        cli.command.output().write(&report)?;
-        Ok(report.events)
-    });
-    match done {
-        Ok(events) => {
+    let report = match cli.command.report() {
+        Ok(report) => report,
+        Err(error) => {
+            print_error(error);
+            return ExitCode::from(2); // nothing but flags goes into it
+        }
+    };
+    match cli.command.output().write(&report) {
+        Ok(()) => {
+            let events = report.events;
             let seconds = start.elapsed().as_secs_f64();
             if events > 0 {
                 let each = seconds * 1e9 / events as f64;
@@ -93,10 +101,14 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            _ = writeln!(std::io::stderr(), "storm: {error:#}");
+            print_error(error);
             ExitCode::FAILURE
         }
     }
+}
+
+fn print_error(error: anyhow::Error) {
+    _ = writeln!(std::io::stderr(), "storm: {error:#}");
 }
 
 #[cfg(test)]
@@ -107,6 +119,41 @@ mod tests {
     #[test]
     fn the_flags_make_sense() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_says_by_which_rule_it_refuses_a_value() {
+        let rules = ["is not a whole number from", "(B1)", "(B18)"];
+        let mut command = Cli::command();
+        command.build();
+        for simulation in command
+            .get_subcommands()
+            .filter(|it| it.get_name() != "help")
+        {
+            let flags = simulation.get_opts().filter(|flag| {
+                let path = flag.get_value_hint() == clap::ValueHint::AnyPath;
+                flag.get_action().takes_values() && !path
+            });
+            for flag in flags.filter_map(|flag| flag.get_long()) {
+                let needed: &[_] = match (simulation.get_name(), flag) {
+                    ("explain", _) => &["calls"],
+                    (_, "multiplier") => &["--jitter", "full"], // whose it is
+                    _ => &[],
+                };
+                let name = format!("--{flag}");
+                let words = ["storm", simulation.get_name()]
+                    .into_iter()
+                    .chain(needed.iter().copied());
+                let words = words.chain([name.as_str(), "-5ms"]);
+                let error = match Cli::try_parse_from(words).map(|cli| cli.command.report()) {
+                    Err(error) => error.to_string(),
+                    Ok(Err(error)) => format!("{error:#}"),
+                    Ok(Ok(_)) => panic!("{} {name} -5ms", simulation.get_name()),
+                };
+                let said = error.contains("-5ms") && rules.iter().any(|rule| error.contains(rule));
+                assert!(said, "{} {name}: {error}", simulation.get_name());
+            }
+        }
     }
 
     #[test]

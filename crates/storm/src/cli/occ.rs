@@ -6,18 +6,19 @@ use storm::{
 };
 
 use super::{
-    flags::{Clients, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, clients, count, span, takes_hyphens},
     output::Output,
     report::{Cell, Chart, Line, Logarithmic, Report, Table},
     runs::Runs,
 };
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     #[command(flatten)]
     who: Clients,
     /// How many clients there are; several numbers to compare
-    #[arg(long, value_delimiter = ',', default_value = "10,50,100,190", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_delimiter = ',', default_value = "10,50,100,190", value_parser = clients())]
     clients: Vec<u32>,
     /// How long a message is under way on average
     #[arg(long, default_value = "10ms", value_parser = span)]
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "2ms", value_parser = span)]
     deviation: Duration,
     /// Which ceiling of the schedule is the first, counted from 0
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = count::<u32>(0..=u32::MAX.into()))]
     first_ceiling: u32,
     #[command(flatten)]
     seeds: Seeds,

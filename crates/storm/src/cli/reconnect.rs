@@ -3,7 +3,7 @@ use std::time::Duration;
 use storm::reconnect::{Outcome, Reconnect};
 
 use super::{
-    flags::{Clients, Seeds, Usual, span},
+    flags::{Clients, Seeds, Usual, clients, positive_span, span, takes_hyphens},
     output::Output,
     plot::{arrivals, bins},
     report::{Cell, Chart, Logarithmic, Report, Table, thousands, words},
@@ -11,11 +11,12 @@ use super::{
 };
 
 #[derive(Debug, clap::Args)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     #[command(flatten)]
     who: Clients,
     /// How many clients there are
-    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 10_000, value_parser = clients())]
     clients: u32,
     /// How long the server is away
     #[arg(long, default_value = "60s", value_parser = span)]
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "0s", value_parser = span)]
     round_trip: Duration,
     /// The width of the bins in which attempts are counted
-    #[arg(long, default_value = "100ms", value_parser = span)]
+    #[arg(long, default_value = "100ms", value_parser = positive_span)]
     bin: Duration,
     #[command(flatten)]
     seeds: Seeds,
@@ -41,10 +42,6 @@ const USUAL: Usual = Usual {
 
 impl Args {
     pub(crate) fn report(&self) -> anyhow::Result<Report> {
-        anyhow::ensure!(
-            !self.bin.is_zero(),
-            "--bin 0s: a bin of no width counts nothing"
-        );
         let kinds = self.who.named(&USUAL)?;
         let plan = Reconnect {
             clients: self.clients,
