@@ -86,7 +86,8 @@ impl History {
     }
 
     fn late(&self) -> u64 {
-        self.spurious.iter().map(|late| late.packets).sum()
+        let packets = self.spurious.iter().map(|late| late.packets);
+        packets.fold(0, u64::saturating_add)
     }
 }
 

@@ -13,6 +13,8 @@ use super::history::{History, Loss, Spurious, Traces};
 /// No line of a trace is longer, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 const MILLIS: f64 = 1e3; // in a second
+/// No number of a trace is greater: it would be no count, and no time that anybody waited.
+const GREATEST: f64 = u64::MAX as f64;
 
 /// Why a file is no trace.
 #[derive(Debug)]
@@ -80,8 +82,10 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, text: &[u8]) -> Result<(), String> {
-        let value: Value =
-            serde_json::from_slice(text).map_err(|error| format!("no JSON: {error}"))?;
+        let value: Value = serde_json::from_slice(text).map_err(|error| match error.column() {
+            0 => "it is not JSON".to_owned(),
+            column => format!("it is not JSON, from column {column} on"),
+        })?;
         if self.begun {
             self.event(&value)
         } else {
@@ -195,7 +199,7 @@ fn take(history: &mut History, at: f64, name: &str, data: &Value) -> Result<(), 
         }),
         "rudp:bundled" => {
             history.bundles += 1;
-            history.bundled += whole(data, "bytes")?;
+            history.bundled = history.bundled.saturating_add(whole(data, "bytes")?);
         }
         "rudp:spurious_loss" => history.spurious.push(Spurious {
             at,
@@ -204,7 +208,9 @@ fn take(history: &mut History, at: f64, name: &str, data: &Value) -> Result<(), 
         }),
         "rudp:tail_probe" => history.tail_probes.push(at),
         "rudp:path_probe" => history.path_probes.push(at),
-        "rudp:missed" => history.missed += whole(data, "traces")?,
+        "rudp:missed" => {
+            history.missed = history.missed.saturating_add(whole(data, "traces")?);
+        }
         "transport:packet_sent" => {
             // Where packets have no number, their order will do.
             let next = history.sent.len() as f64;
@@ -231,10 +237,11 @@ fn number(of: &Value, name: &str) -> Result<Option<f64>, String> {
     match &of[name] {
         Value::Null => Ok(None),
         value => {
-            let number = value.as_f64().filter(|number| *number >= 0.0);
+            let number = value.as_f64();
+            let number = number.filter(|number| (0.0..=GREATEST).contains(number));
             number
                 .map(Some)
-                .ok_or_else(|| format!("{name} is {value}, and not a number from 0 up"))
+                .ok_or_else(|| format!("{name} is {value}, and not a number from 0 to 2^64"))
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Scale {
 
 impl Scale {
     pub(super) fn linear(from: f64, to: f64, place: (f64, f64)) -> Self {
-        let to = to.max(from + 1e-3); // an empty range has no middle
+        let to = to.max(from + 1e-3).max(from * (1.0 + 1e-9)); // an empty range has no middle
         Self {
             from,
             to,
@@ -97,6 +97,7 @@ mod tests {
     fn an_empty_range_is_no_division_by_zero() {
         for scale in [
             Scale::linear(3.0, 3.0, (0.0, 100.0)),
+            Scale::linear(1e19, 1e19, (0.0, 100.0)),
             Scale::logarithmic(0.0, 0.0, (0.0, 100.0)),
         ] {
             assert!(scale.at(3.0).is_finite());

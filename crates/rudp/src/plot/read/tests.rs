@@ -13,7 +13,10 @@ fn what_is_no_trace_is_refused_with_the_line_and_the_reason() {
     for (text, why) in [
         (String::new(), "it is empty"),
         ("\n \n".to_owned(), "it is empty"),
-        ("GIF89a\n".to_owned(), "line 1: no JSON: expected value"),
+        (
+            "GIF89a\n".to_owned(),
+            "line 1: it is not JSON, from column 1 on",
+        ),
         (
             "{}".to_owned(),
             "line 1: no header of a trace: it has no qlog_version",
@@ -24,7 +27,7 @@ fn what_is_no_trace_is_refused_with_the_line_and_the_reason() {
             header(("{}", r#"{"common_fields":{"time_format":"delta"}}"#)),
             "line 1: time_format \"delta\"",
         ),
-        (event("{"), "line 3: no JSON: EOF"),
+        (event("{"), "line 3: it is not JSON, from column 1 on"),
         (event("[]"), "line 3: an event without a time"),
         (event(r#"{"time":1}"#), "line 3: an event without a name"),
         (
@@ -68,6 +71,35 @@ fn a_trace_in_which_nothing_happened_has_no_connection() {
         let traces = of(text).expect("a trace");
         assert_eq!((traces.title.as_str(), traces.connections.len()), ("t", 0));
         assert!(!traces.cut);
+    }
+}
+
+#[test]
+fn the_greatest_numbers_are_drawn() {
+    let most = u64::MAX;
+    let rto = format!(
+        r#"{{"time":{most},"name":"recovery:metrics_updated","data":{{"rto":{most},"congestion_window":{most}}}}}"#
+    );
+    let bundled = format!(r#"{{"time":{most},"name":"rudp:bundled","data":{{"bytes":{most}}}}}"#);
+    let missed = format!(r#"{{"time":{most},"name":"rudp:missed","data":{{"traces":{most}}}}}"#);
+    let late =
+        format!(r#"{{"time":{most},"name":"rudp:spurious_loss","data":{{"packets":{most}}}}}"#);
+    let lines = [
+        &rto, &rto, &bundled, &bundled, &missed, &missed, &late, &late,
+    ];
+    let text = [HEADER].into_iter().chain(lines.map(String::as_str));
+    let traces = of(&text.collect::<Vec<_>>().join("\n")).expect("a trace");
+    let all = "18,446,744,073,709,551,615";
+    assert_eq!(
+        traces.connections[0].to_string(),
+        format!(
+            "0 s, {all} of these came late, 2 packets with repeats, {all} bytes in these, \
+             {all} steps missing in the trace."
+        )
+    );
+    let drawn = crate::plot::html(&traces);
+    for unwanted in ["NaN", "\"inf", ",inf", "-inf"] {
+        assert!(!drawn.contains(unwanted), "{unwanted}: {drawn}");
     }
 }
 
