@@ -15,7 +15,7 @@ use crate::{
     datagrams::{Decoder, encoded},
     time::{ms, s},
 };
-pub use host::Host;
+pub use host::{Host, own_end};
 pub use single::{CLIENTS, SERVERS, SingleStream, first};
 
 /// Steps at one instant after which the two are taken to spin.

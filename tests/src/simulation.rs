@@ -221,7 +221,7 @@ impl<'a> Simulation<'a> {
             // arrived, but it cannot know (K5, K7).
             let waited = self.pair.now.saturating_sub(transferred_at);
             let unanswered = *end == CloseReason::Lost(Lost::Reset) && waited >= s(15);
-            let own = *end == CloseReason::Local || unanswered;
+            let own = matches!(end, CloseReason::Local { .. }) || unanswered;
             let expected = (side.closes && own) || (by_peer && (both || !side.closes));
             assert!(expected, "{side}: {end}");
             side.check_totals();

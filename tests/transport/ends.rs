@@ -1,11 +1,13 @@
 //! However a connection goes, it ends: once on each side, with nothing left behind.
 
-use conformance::pair::{Host, Pair, SingleStream, client_addr, endpoint, pattern, server_addr};
+use conformance::pair::{
+    Host, Pair, SingleStream, client_addr, endpoint, own_end, pattern, server_addr,
+};
 use conformance::time::{ms, s};
 use netsim::{LinkConfig, Probability};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rudp_proto::{CloseReason, Config, Handle};
+use rudp_proto::{Config, Handle};
 
 #[derive(Copy, Clone, Debug)]
 enum Act {
@@ -156,7 +158,8 @@ proptest! {
             prop_assert_eq!(server_end.len(), usize::from(server.is_some()));
             // Who is told that all went well has delivered everything to a peer that reads on.
             let read_on = !deeds.iter().any(|deeds| deeds.paused);
-            let local = [&CloseReason::Local];
+            let own = own_end(0, "done");
+            let local = [&own];
             if read_on && client_end == local && server.is_some() {
                 prop_assert_eq!(got(&pair.server, server).len(), deeds[1].written);
             }

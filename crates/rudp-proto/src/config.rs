@@ -102,6 +102,14 @@ impl Config {
         trace: false,
     };
 
+    /// Whether an endpoint would take these settings, for a host that makes one later.
+    ///
+    /// # Errors
+    /// What [`Endpoint::new`](crate::Endpoint::new) would say.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.validate().map(drop)
+    }
+
     pub(crate) fn validate(&self) -> Result<rto::Estimator, ConfigError> {
         let estimator = rto::Estimator::new(self.rto).map_err(ConfigError::Rto)?;
         match self.limits.user_timeout {

@@ -58,7 +58,12 @@ pub enum CloseReason {
     /// This side closed and the peer's endpoint has everything, or this side
     /// aborted. What is acknowledged has arrived; whether the peer's application
     /// has read it, only the application can say.
-    Local,
+    Local {
+        /// This side's code, as the peer is told; 0 is "no error".
+        code: u64,
+        /// This side's words, as the peer is told: at most 256 bytes of them.
+        reason: String,
+    },
     /// The peer closed or aborted.
     Peer {
         /// The application's code; 0 is "no error".
@@ -97,15 +102,19 @@ pub enum Lost {
 impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Local => f.write_str("closed by this side"),
-            Self::Peer { code: 0, reason } if reason.is_empty() => {
-                f.write_str("closed by the peer")
-            }
-            Self::Peer { code, reason } => {
-                write!(f, "closed by the peer, code {code}: {reason}")
-            }
+            Self::Local { code, reason } => write_closed(f, "this side", *code, reason),
+            Self::Peer { code, reason } => write_closed(f, "the peer", *code, reason),
             Self::Lost(lost) => lost.fmt(f),
         }
+    }
+}
+
+fn write_closed(f: &mut fmt::Formatter<'_>, by: &str, code: u64, reason: &str) -> fmt::Result {
+    write!(f, "closed by {by}")?;
+    match (code, reason) {
+        (0, "") => Ok(()),
+        (_, "") => write!(f, ", code {code}"),
+        _ => write!(f, ", code {code}: {reason}"),
     }
 }
 

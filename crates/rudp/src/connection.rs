@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     RecvStream, SendStream, StreamError,
-    state::{Phase, Shared},
+    state::{Phase, Shared, gone},
     waiting::{Signals, Waiting},
 };
 
@@ -203,8 +203,7 @@ impl Connection {
             .await;
         match closed.as_deref() {
             Ok(Phase::Closed(reason, _)) => reason.clone(),
-            // The endpoint is gone.
-            _ => CloseReason::Local,
+            _ => gone(),
         }
     }
 
@@ -217,7 +216,7 @@ impl Connection {
         match done.as_deref() {
             Ok(Phase::Connected) => Ok(()),
             Ok(Phase::Closed(reason, _)) => Err(reason.clone()),
-            Ok(Phase::Connecting) | Err(_) => Err(CloseReason::Local),
+            Ok(Phase::Connecting) | Err(_) => Err(gone()),
         }
     }
 }

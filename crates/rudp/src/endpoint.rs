@@ -103,7 +103,7 @@ impl std::error::Error for ConnectError {}
 /// A UDP socket with any number of connections, driven by a task of its own.
 ///
 /// Dropping it is like the death of the process: nothing more is sent, peers
-/// are told nothing, and its connections end with [`CloseReason::Local`].
+/// are told nothing, and its connections end with [`CloseReason::Local`], code 0.
 #[derive(Debug)]
 pub struct Endpoint {
     local: SocketAddr,

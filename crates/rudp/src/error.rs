@@ -1,8 +1,40 @@
-//! Why a call on a connection or a stream fails.
+//! Why settings are refused, and why a call on a connection or a stream fails.
 
 use std::{fmt, io};
 
 use rudp_proto::CloseReason;
+
+/// Why settings are refused before anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionsError {
+    /// The transport's: those of [`EndpointOptions::config`](crate::EndpointOptions::config).
+    Transport(rudp_proto::ConfigError),
+    /// Those that say when to connect again.
+    Backoff(grpc_backoff::ConfigError),
+}
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(error) => error.fmt(f),
+            Self::Backoff(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OptionsError {}
+
+impl From<rudp_proto::ConfigError> for OptionsError {
+    fn from(error: rudp_proto::ConfigError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+impl From<grpc_backoff::ConfigError> for OptionsError {
+    fn from(error: grpc_backoff::ConfigError) -> Self {
+        Self::Backoff(error)
+    }
+}
 
 /// Why a call on a connection, a stream or a message fails. As [`io::Error`] it is found inside
 /// (`get_ref`).

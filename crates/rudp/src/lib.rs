@@ -81,8 +81,9 @@
 //! options.config.limits.user_timeout = Some(Duration::from_secs(5)); // default: none
 //! ```
 //!
-//! What is set may be refused: the error names the setting, its value, the bound and the rule. The
-//! crates whose types settings and errors have come with this one: [`rto`], [`grpc_backoff`] and
+//! What is set may be refused: the error names the setting, its value, the bound and the rule. It is
+//! inside of the [`io::Error`](std::io::Error) of an [`Endpoint`], and an [`OptionsError`] of
+//! [`Resumable::connect`] and [`send`]. The crates whose types settings and errors have come with this one: [`rto`], [`grpc_backoff`] and
 //! [`rudp_proto`].
 //!
 //! # Files
@@ -126,7 +127,7 @@ pub use attempt::Attempt;
 pub use clock::Clock;
 pub use connection::Connection;
 pub use endpoint::{ConnectError, Endpoint, EndpointOptions};
-pub use error::StreamError;
+pub use error::{OptionsError, StreamError};
 pub use message::{MessageOutcome, SentMessage};
 pub use receiver::{ReceiveEvent, Receiver, Receiving};
 pub use resumable::{

@@ -90,6 +90,19 @@ impl Default for RelayConfig {
     }
 }
 
+/// Whether what is sent to `to` comes to the socket bound to `local`, and so round and round.
+fn is_itself(local: SocketAddr, to: SocketAddr) -> bool {
+    let (here, there) = (local.ip().to_canonical(), to.ip().to_canonical());
+    // Only an address of this machine can be bound to; an unspecified one leads to the loopback.
+    let is_ours = || std::net::UdpSocket::bind((there, 0)).is_ok();
+    let same = match (here.is_unspecified(), there.is_unspecified()) {
+        (true, _) => is_ours(),
+        (false, true) => here.is_loopback(),
+        (false, false) => here == there,
+    };
+    local.port() == to.port() && same
+}
+
 /// What a relay did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounters {
@@ -132,7 +145,7 @@ impl Relay {
     ///
     /// # Errors
     /// Those of the socket, and `InvalidInput` for a bad `config`, with a [`ConfigError`] inside if it
-    /// is that of a link.
+    /// is that of a link, and where it would relay to itself.
     pub fn bind(
         listen: SocketAddr,
         to: SocketAddr,
@@ -140,6 +153,11 @@ impl Relay {
         clock: Clock,
     ) -> io::Result<Self> {
         config.validate()?;
+        let listening = BatchSocket::bind(listen, SOCKET_BUFFER, false)?;
+        if is_itself(listening.local_addr()?, to) {
+            let wrong = format!("{to} is where it listens: it would relay to itself");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+        }
         let flows = Flows {
             to,
             config,
@@ -154,7 +172,7 @@ impl Relay {
             turned: Notify::new(),
         };
         Ok(Self {
-            listening: BatchSocket::bind(listen, SOCKET_BUFFER, false)?,
+            listening,
             control: RelayControl(Arc::new(shared)),
         })
     }
@@ -298,4 +316,28 @@ fn with_headers(config: &LinkConfig, to: SocketAddr) -> LinkConfig {
 /// Checks a link's settings before any flow exists to refuse them.
 fn check(config: &LinkConfig) -> Result<(), ConfigError> {
     netsim::Link::new(config.clone(), 0).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_relay_would_relay_to_itself() {
+        for (local, to, itself) in [
+            ("127.0.0.1:5", "127.0.0.1:5", true),
+            ("127.0.0.1:5", "127.0.0.1:6", false),
+            ("127.0.0.1:5", "127.0.0.2:5", false),
+            ("127.0.0.1:5", "0.0.0.0:5", true),
+            ("0.0.0.0:5", "127.0.0.1:5", true),
+            ("0.0.0.0:5", "0.0.0.0:5", true),
+            ("0.0.0.0:5", "192.0.2.1:5", false), // nobody's
+            ("[::]:5", "127.0.0.1:5", true),
+            ("[::ffff:127.0.0.1]:5", "127.0.0.1:5", true),
+            ("192.0.2.1:5", "0.0.0.0:5", false),
+        ] {
+            let [local, to] = [local, to].map(|text| text.parse().expect("an address"));
+            assert_eq!(is_itself(local, to), itself, "{local} {to}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod link;
 mod listener;
 mod positions;
 mod session;
+mod sessions;
 
 use std::{
     fmt, io,
@@ -136,8 +137,7 @@ pub enum ResumeError {
     },
     /// The peer's application dropped its handle before its end. Kind `ConnectionReset`.
     Dropped,
-    /// The backoff's config has limits, and they are reached, or the endpoint's config is refused;
-    /// says how it went. Kind `TimedOut`.
+    /// The backoff's config has limits, and they are reached; says how it went. Kind `TimedOut`.
     GaveUp(String),
     /// The peer broke the rules of sessions. Kind `InvalidData`.
     Protocol,

@@ -161,6 +161,12 @@ impl Shared {
     }
 }
 
+/// How a connection ends with its endpoint: by this side, which says nothing.
+pub(crate) fn gone() -> CloseReason {
+    let (code, reason) = (0, String::new());
+    CloseReason::Local { code, reason }
+}
+
 impl State {
     /// Whether no connection is open.
     pub(crate) fn is_empty(&self) -> bool {
@@ -206,8 +212,13 @@ impl State {
     /// The driver is gone: whatever is still open is closed.
     pub(crate) fn end(&mut self) {
         self.incoming = None;
+        while let Some((handle, event)) = self.core.poll_event() {
+            if let Event::Closed(reason) = event {
+                self.close(handle, reason); // it ended before the driver did
+            }
+        }
         while let Some((&handle, _)) = self.slots.first_key_value() {
-            self.close(handle, CloseReason::Local);
+            self.close(handle, gone());
         }
     }
 

@@ -5,6 +5,13 @@ use std::{collections::BTreeMap, time::Duration};
 use super::SingleStream;
 use rudp_proto::{CloseReason, Connection, Endpoint, Event, Handle, Trace};
 
+/// The end of a connection that this side asked for.
+#[must_use]
+pub fn own_end(code: u64, reason: &str) -> CloseReason {
+    let reason = reason.to_owned();
+    CloseReason::Local { code, reason }
+}
+
 /// An endpoint with an application that reads what it can, and writes what it was given.
 #[derive(Debug)]
 pub struct Host {

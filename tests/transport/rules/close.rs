@@ -1,6 +1,6 @@
 //! The graceful close, K3.
 
-use conformance::pair::{Host, Pair, SingleStream, clean, client_addr, endpoint, pattern};
+use conformance::pair::{Host, Pair, SingleStream, clean, client_addr, endpoint, own_end, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
@@ -17,7 +17,7 @@ fn rule_rudp_k3_a_graceful_close_waits_for_the_data_and_for_the_reader() {
     pair.client.conn(client).close(3, "bye");
     pair.server.conn(server).put(b"unwanted").unwrap();
     pair.run_for(s(2));
-    assert_eq!(pair.client.closed(), [&CloseReason::Local]);
+    assert_eq!(pair.client.closed(), [&own_end(3, "bye")]);
     let frames = pair.frames(true);
     let close_at = frames
         .iter()
@@ -71,7 +71,7 @@ fn rule_rudp_k3_what_came_before_the_close_waits_for_a_reader_that_pauses() {
         pair.lets_pass = Box::new(move |at, client, _| !(mute && client && at > start + ms(35)));
         pair.client.conn(client).close(5, "done");
         pair.run_for(ms(200));
-        assert_eq!(pair.client.closed(), [&CloseReason::Local], "{case}");
+        assert_eq!(pair.client.closed(), [&own_end(5, "done")], "{case}");
         if hint {
             pair.client = Host::new(endpoint(config, 9));
             let server = &mut pair.server.endpoint;
@@ -158,7 +158,7 @@ fn rule_rudp_k3_nobody_waits_longer_than_the_idle_timeout_for_a_step() {
     }
     assert_eq!(
         closed_at(&pair.client),
-        (acknowledged + s(60), CloseReason::Local)
+        (acknowledged + s(60), own_end(0, ""))
     );
 
     // For room at a peer that lives and never reads, though both keep it alive.
@@ -200,8 +200,8 @@ fn rule_rudp_k3_a_simultaneous_close_waits_as_long_as_data_flows() {
     pair.client.conn(client).close(0, "");
     pair.run_for(s(300));
     assert!(pair.client.bytes(client) == data);
-    assert_eq!(pair.client.closed(), [&CloseReason::Local]);
-    assert_eq!(pair.server.closed(), [&CloseReason::Local]);
+    assert_eq!(pair.client.closed(), [&own_end(0, "")]);
+    assert_eq!(pair.server.closed(), [&own_end(0, "")]);
     assert_eq!(pair.next(), None);
 }
 

@@ -103,7 +103,7 @@ impl Connection {
     pub fn abort(&mut self, code: u64, reason: &str) {
         if !self.is_over() {
             self.tell_abort(code, reason);
-            self.conclude(CloseReason::Local);
+            self.conclude(self.own_reason());
         }
     }
 
@@ -188,7 +188,7 @@ impl Connection {
             self.closing.delivery = Delivery::Due;
         }
         if self.closing.peer && !self.closing.is_held() {
-            self.conclude(CloseReason::Local);
+            self.conclude(self.own_reason());
         }
     }
 
@@ -229,9 +229,17 @@ impl Connection {
     /// Only a peer that acknowledged our CLOSE has certainly got everything.
     fn reason_without_peer(&self, lost: Lost) -> CloseReason {
         match self.closing.delivery {
-            Delivery::Acked => CloseReason::Local,
+            Delivery::Acked => self.own_reason(),
             _ => CloseReason::Lost(lost),
         }
+    }
+
+    /// The end that this side asked for, as the peer is told.
+    fn own_reason(&self) -> CloseReason {
+        let own = self.closing.own.as_ref();
+        let (code, reason) = own.map_or((0, ""), |own| (own.code, own.reason.as_str()));
+        let reason = reason.into();
+        CloseReason::Local { code, reason }
     }
 
     /// There is no peer any more. It takes nothing from an application that only

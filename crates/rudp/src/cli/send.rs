@@ -12,7 +12,7 @@ use std::{
 
 use grpc_backoff::{Error, Limit, Outcome, State};
 use indicatif::{ProgressBar, ProgressStyle};
-use netsim::units;
+use netsim::{options::takes_hyphens, units};
 use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ use rudp::{
 
 /// What `rudp send` takes.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     /// Files to send, one after the other
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
@@ -40,8 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = units::positive_time)]
     give_up_after: Option<Duration>,
     /// Give up after so many failed attempts to connect in a row [default: never]
-    #[arg(long, value_name = "N")]
-    max_attempts: Option<NonZeroU32>,
+    #[arg(long, value_name = "N", value_parser = units::count::<u32>(1..=u32::MAX.into()))]
+    max_attempts: Option<u32>,
     /// Print a line of JSON for each file
     #[arg(long)]
     json: bool,
@@ -109,7 +110,7 @@ impl Args {
             ..SendOptions::default()
         };
         options.backoff.max_elapsed = self.give_up_after;
-        options.backoff.max_attempts = self.max_attempts;
+        options.backoff.max_attempts = self.max_attempts.and_then(NonZeroU32::new);
         options.endpoint.clock = clock;
         options.endpoint.config.trace = self.trace.is_some();
         options
@@ -157,8 +158,7 @@ fn exit_for(error: &SendError) -> Exit {
         SendError::Refused(_) => Exit::Refused,
         SendError::GaveUp(_) => Exit::GaveUp,
         SendError::Interrupted => Exit::Interrupted,
-        SendError::Source(_) | SendError::Dial(_) => Exit::Error,
-        SendError::Backoff(_) | SendError::Protocol(_) => Exit::Error,
+        SendError::Source(_) | SendError::Options(_) | SendError::Protocol(_) => Exit::Error,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
-use grpc_backoff::{ConfigError, Failure, Reconnector};
+use grpc_backoff::{Failure, Reconnector};
 use rudp_proto::CloseReason;
 
 use super::{
@@ -12,8 +12,8 @@ use super::{
     session::Session,
 };
 use crate::{
-    ConnectError, Endpoint, EndpointOptions, Observer, StreamError, attempt::AttemptLog,
-    last_rtt::LastRtt,
+    ConnectError, Endpoint, EndpointOptions, Observer, OptionsError, StreamError,
+    attempt::AttemptLog, last_rtt::LastRtt,
 };
 
 /// Settings of [`Resumable::connect`].
@@ -83,9 +83,6 @@ impl DialError {
     /// Why the session is over with this, if it is.
     fn verdict(&self, session: &Session) -> Option<ResumeError> {
         match self {
-            Self::Socket(error) if error.kind() == std::io::ErrorKind::InvalidInput => {
-                Some(ResumeError::GaveUp(error.to_string())) // the transport's config is refused
-            }
             Self::Refused(reason) => verdict(reason, session),
             Self::Answer => Some(ResumeError::Protocol),
             _ => None,
@@ -115,9 +112,9 @@ impl Resumable {
     ///
     /// # Errors
     ///
-    /// The backoff's config is refused. The endpoint's is looked at by the first attempt: where it
-    /// is refused, the session ends with [`ResumeError::GaveUp`].
-    pub fn connect(server: SocketAddr, options: ResumableOptions) -> Result<Self, ConfigError> {
+    /// The settings of the transport or of the backoff are refused.
+    pub fn connect(server: SocketAddr, options: ResumableOptions) -> Result<Self, OptionsError> {
+        options.endpoint.config.check()?;
         let teller = Teller {
             session: 0,
             observe: options.observe,

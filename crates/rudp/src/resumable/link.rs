@@ -147,7 +147,7 @@ impl Link {
             }
             Err(Cut::Stream(_)) => {
                 self.connection.abort(0, "a half of the stream was cut");
-                End::Lost(CloseReason::Local)
+                End::Lost(self.connection.closed().await)
             }
         }
     }
@@ -162,7 +162,7 @@ impl Link {
         if end == End::Complete {
             return match connection.close(0, "").await {
                 reason @ CloseReason::Lost(_) => End::Lost(reason),
-                CloseReason::Local | CloseReason::Peer { .. } => End::Complete,
+                CloseReason::Local { .. } | CloseReason::Peer { .. } => End::Complete,
             };
         }
         drop((send, recv)); // nobody reads on: then it ends

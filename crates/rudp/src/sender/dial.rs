@@ -14,7 +14,7 @@ use crate::{
 /// Why an attempt gave no connection.
 #[derive(Debug)]
 pub enum DialError {
-    /// No socket can be had that sends to this address, or the transport's config is refused.
+    /// No socket can be had that sends to this address.
     Socket(SocketAddr, io::Error),
     /// The handshake failed.
     Connect(ConnectError),
@@ -40,17 +40,12 @@ impl DialError {
         }
     }
 
-    /// Only a refusal with a reason and a refused config, which is no error of the system's, are
-    /// final; all else may be better next time: a route may come up, a server come back.
+    /// Only a refusal with a reason is final; all else may be better next time: a route may come up,
+    /// a server come back.
     fn judge(self) -> Failure<Self> {
-        let refused = match &self {
-            Self::Socket(_, error) => error.raw_os_error().is_none(),
-            Self::Connect(_) => self.refusal().is_some(),
-        };
-        if refused {
-            Failure::Final(self)
-        } else {
-            Failure::Retry(self)
+        match self.refusal() {
+            Some(_) => Failure::Final(self),
+            None => Failure::Retry(self),
         }
     }
 }
@@ -109,22 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_the_system_is_worth_another_attempt_and_a_bad_config_is_not() {
+    fn an_error_of_the_system_is_worth_another_attempt() {
         let server = SocketAddr::from(([10, 9, 9, 9], 1));
-        let unreachable = rustix::io::Errno::NETUNREACH;
-        for (error, retried) in [
-            (unreachable.into(), true),
-            (io::Error::from(rustix::io::Errno::INVAL), true),
-            (io::Error::new(io::ErrorKind::InvalidInput, "config"), false),
-        ] {
-            let error = DialError::Socket(server, error);
+        for errno in [rustix::io::Errno::NETUNREACH, rustix::io::Errno::INVAL] {
+            let error = DialError::Socket(server, errno.into());
             let text = error.to_string();
             assert!(text.starts_with("cannot send to 10.9.9.9:1: "), "{text}");
-            assert_eq!(
-                matches!(error.judge(), Failure::Retry(_)),
-                retried,
-                "{text}"
-            );
+            assert!(matches!(error.judge(), Failure::Retry(_)), "{text}");
         }
     }
 }

@@ -21,7 +21,7 @@ use self::{
     transfer::{End, Transfer},
 };
 use crate::{
-    Endpoint, EndpointOptions, Observer, attempt::AttemptLog, blocking::blocking,
+    Endpoint, EndpointOptions, Observer, OptionsError, attempt::AttemptLog, blocking::blocking,
     last_rtt::LastRtt, protocol::Refusal, storage::Source,
 };
 pub use dial::DialError;
@@ -59,10 +59,8 @@ impl Default for SendOptions {
 pub enum SendError {
     /// The file cannot be read.
     Source(io::Error),
-    /// No attempt can succeed: the transport's config is refused.
-    Dial(DialError),
-    /// The backoff's config is refused.
-    Backoff(grpc_backoff::ConfigError),
+    /// The settings are refused.
+    Options(OptionsError),
     /// The receiver refused; sending it again will not help.
     Refused(Refusal),
     /// No connection within the limits of the backoff's config.
@@ -77,8 +75,7 @@ impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Source(error) => error.fmt(f),
-            Self::Dial(error) => error.fmt(f),
-            Self::Backoff(error) => error.fmt(f),
+            Self::Options(error) => error.fmt(f),
             Self::Refused(refusal) => write!(f, "refused by the receiver: {refusal}"),
             Self::GaveUp(error) => error.fmt(f),
             Self::Protocol(what) => write!(f, "the receiver broke the file protocol: {what}"),
@@ -130,6 +127,8 @@ async fn deliver(
     observe: Observer<SendEvent>,
     endpoint: &mut Option<Endpoint>,
 ) -> Result<Report, SendError> {
+    let config = options.endpoint.config.check();
+    config.map_err(|error| SendError::Options(error.into()))?;
     let clock = options.endpoint.clock;
     let source = open(path.to_owned()).await.map_err(SendError::Source)?;
     let transfer = Transfer {
@@ -150,7 +149,8 @@ async fn deliver(
         last_rtt.hint(&mut options.config);
         dial(server, attempt.id().get(), options, observe.clone())
     };
-    let reconnector = Reconnector::new(options.backoff, dial).map_err(SendError::Backoff)?;
+    let reconnector = Reconnector::new(options.backoff, dial)
+        .map_err(|error| SendError::Options(error.into()))?;
     let mut reconnector = reconnector.on_attempt(move |report| {
         let (at, attempt) = log.record(report);
         let what = Sending::Attempt(attempt);
@@ -197,13 +197,11 @@ async fn deliver(
 }
 
 fn no_connection(error: grpc_backoff::Error<DialError>) -> SendError {
-    match error {
-        grpc_backoff::Error::Refused(error) => match (error.refusal(), error) {
-            (Some(refusal), _) => SendError::Refused(refusal),
-            (None, error) => SendError::Dial(error),
-        },
-        error => SendError::GaveUp(error),
-    }
+    let refusal = match &error {
+        grpc_backoff::Error::Refused(error) => error.refusal(),
+        _ => None,
+    };
+    refusal.map_or(SendError::GaveUp(error), SendError::Refused)
 }
 
 fn name(path: &Path) -> io::Result<String> {

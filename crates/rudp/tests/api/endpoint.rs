@@ -14,7 +14,7 @@ use rudp::{
 
 use tokio::time::timeout;
 
-use crate::{any, within};
+use crate::{any, closed, own_end, within};
 
 /// An endpoint for any number of peers.
 fn endpoint() -> Endpoint {
@@ -29,14 +29,6 @@ async fn pair(server: &Endpoint, client: &Endpoint) -> (Connection, Connection) 
     let (accepted, connected) =
         within(async { tokio::join!(server.accept(), client.connect(server.local_addr())) }).await;
     (accepted.expect("one"), connected.expect("accepted"))
-}
-
-/// A port where nobody listens.
-async fn closed_port() -> SocketAddr {
-    let endpoint = endpoint();
-    let address = endpoint.local_addr();
-    endpoint.abandon().await;
-    address
 }
 
 #[tokio::test]
@@ -85,9 +77,10 @@ async fn both_directions_work_at_once_and_a_close_loses_nothing() {
             answer.expect("all of it") == data,
             "what comes back is what was sent"
         );
-        assert_eq!(connected.close(7, "thanks").await, CloseReason::Local);
+        let own = own_end(7, "thanks");
+        assert_eq!(connected.close(7, "thanks").await, own);
         let error = send.write_all(&[0]).await.expect_err("closed");
-        assert_eq!(error, StreamError::Closed(CloseReason::Local));
+        assert_eq!(error, StreamError::Closed(own));
     };
     within(async { tokio::join!(echo, ask) }).await;
     let reason = CloseReason::Peer {
@@ -126,7 +119,7 @@ async fn acknowledged_means_that_the_peer_has_it() {
 
 #[tokio::test]
 async fn a_closed_port_refuses_at_once() {
-    let address = closed_port().await;
+    let (_keeper, address) = closed();
     let client = client_to(address);
     let refused = within(client.connect(address)).await.map(|_| ());
     assert_eq!(client.stats().datagrams_sent, 1, "one Hello is enough");
@@ -187,7 +180,7 @@ async fn a_server_that_comes_back_with_its_key_resets_the_connections_of_its_for
     let client = client_to(address);
     let (accepted, connected) = pair(&server, &client).await;
     server.abandon().await;
-    assert_eq!(within(accepted.closed()).await, CloseReason::Local);
+    assert_eq!(within(accepted.closed()).await, own_end(0, ""));
 
     let _server = Endpoint::bind(address, options()).expect("the port is free at once");
     let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");

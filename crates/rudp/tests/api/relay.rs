@@ -139,9 +139,7 @@ async fn real_datagrams_meet_the_fate_that_the_seed_decides() {
 
 #[tokio::test]
 async fn a_closed_port_is_told_to_the_client() {
-    let closed = UdpSocket::bind(ANY_PORT).await.expect("a free port");
-    let target = closed.local_addr().expect("bound");
-    drop(closed);
+    let (_keeper, target) = crate::closed();
     let config = RelayConfig {
         there: LinkConfig {
             delay: Duration::from_millis(5),
@@ -255,7 +253,7 @@ async fn an_idle_flow_makes_room_and_its_counts_stay() {
     let room = timeout(LONG, answered).await;
     room.expect("room, once the first is idle");
     let counters = relay.control.counters();
-    assert_eq!(counters.flows, 2);
+    assert!(counters.flows >= 2, "one more where a pause outlasts it");
     assert!(counters.there.entered >= 2, "the first flow's counts stay");
 }
 

@@ -7,6 +7,7 @@ use tokio::{
 };
 
 use crate::{
+    own_end,
     pair::{default_pair, pair},
     within,
 };
@@ -51,7 +52,7 @@ async fn a_thousand_streams_from_eight_tasks_each_get_their_own_bytes() {
         });
     }
     assert_eq!(within(tasks.join_all()).await.len(), 8);
-    assert_eq!(within(pair.client.close(0, "")).await, CloseReason::Local);
+    assert_eq!(within(pair.client.close(0, "")).await, own_end(0, ""));
     assert_eq!(within(echo).await.expect("no panic"), 1000);
 }
 
@@ -267,7 +268,10 @@ async fn a_shutdown_ends_everything_that_waits() {
             "{end:?}"
         );
     }
-    assert_eq!(ended.4, Err(StreamError::Closed(CloseReason::Local)));
+    assert_eq!(
+        ended.4,
+        Err(StreamError::Closed(own_end(0, "shutting down")))
+    );
     within(client.idle()).await;
 }
 
