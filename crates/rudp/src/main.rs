@@ -50,3 +50,28 @@ async fn main() -> ExitCode {
         Command::Plot(args) => args.run().into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory, ValueHint};
+
+    #[test]
+    fn every_flag_says_by_which_rule_it_refuses_a_value() {
+        let mut command = Cli::command();
+        command.build(); // which also checks that the flags make sense
+        for program in command.get_subcommands() {
+            let flags = program.get_opts().filter(|flag| {
+                let is_path = flag.get_value_hint() == ValueHint::AnyPath;
+                flag.get_action().takes_values() && !is_path
+            });
+            for flag in flags.filter_map(|flag| flag.get_long()) {
+                let words = ["rudp", program.get_name(), &format!("--{flag}"), "-5x"];
+                let error = Cli::try_parse_from(words).expect_err(flag).to_string();
+                let refused = format!("invalid value '-5x' for '--{flag} <");
+                let broken = error.contains("-5x` is not ") || error.contains(">': not ");
+                assert!(error.contains(&refused) && broken, "{error}");
+            }
+        }
+    }
+}

@@ -20,9 +20,24 @@ fn wrong_usage_ends_with_2_and_names_the_value() {
         (vec!["send", "file", "127.0.0.1"], "127.0.0.1"),
         (vec!["send", "file", "host:70000"], "host:70000"),
         (vec!["send", "file", ":1"], "':1'"),
+        (vec!["send", "file", "host:0"], "a port from 1 to 65535"),
+        (vec!["send", "file"], "<ADDR>"),
+        (vec!["sned"], "unrecognized subcommand 'sned'"),
+        (
+            vec!["send", "file", "127.0.0.1:1", "--max-attempts", "0"],
+            "`0` is not a whole number from 1 to 4294967295",
+        ),
+        (
+            vec!["demo", "--seed", "x"],
+            "`x` is not a whole number from 0 to 18446744073709551615",
+        ),
+        (
+            vec!["demo", "--html", "page.html", "--trace", "page.html"],
+            "--html page.html would overwrite page.html",
+        ),
         (
             vec!["send", "file", "127.0.0.1:1", "--give-up-after", "0s"],
-            "0s",
+            "`0s` is not above 0",
         ),
         (vec!["relay", "--to", "nowhere"], "nowhere"),
         (relay(&["--listen", "localhost:1"]), "IP:PORT"),
@@ -30,7 +45,28 @@ fn wrong_usage_ends_with_2_and_names_the_value() {
         (relay(&["--blackout", "25s..10s"]), "25s..10s"),
         (relay(&["--rate", "0bit"]), "rate is 0"),
         (relay(&["--jitter", "50ms", "--delay", "40ms"]), "50ms"),
-        (relay(&["--loss", "-1%"]), "-1%"),
+        (relay(&["--loss", "200%"]), "`200%` is above 100%"),
+        (
+            relay(&["--loss", "-1%"]),
+            "`-1%` is not a plain number from 0% to 100%",
+        ),
+        (
+            relay(&["--delay", "-5ms"]),
+            "`-5ms` is not a plain number with a unit",
+        ),
+        (relay(&["--blackout", "-5s..1s"]), "`-5s`"),
+        (
+            relay(&["--seed", "-1"]),
+            "`-1` is not a whole number from 0 to 18446744073709551615",
+        ),
+        (
+            vec!["plot", "trace", "--out", "x.png"],
+            "neither in .html nor in .svg",
+        ),
+        (
+            vec!["plot", "x.svg", "--out", "x.svg"],
+            "--out x.svg would overwrite x.svg",
+        ),
     ] {
         let (exit, error) = output(&args);
         assert_eq!(exit, Some(2), "{args:?}: {error}");
@@ -90,10 +126,10 @@ fn giving_up_says_why_and_what_was_not_tried() {
     let file = folder.path().join("file");
     std::fs::write(&file, b"abc").expect("written");
     let file = file.to_str().expect("UTF-8");
-    // A port that was free a moment ago: nobody listens there.
-    let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = closed.local_addr().expect("bound").to_string();
-    drop(closed);
+    // Nobody listens there, nor is given this port while the keeper has it.
+    let keeper = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let port = keeper.local_addr().expect("bound").port();
+    let address = format!("127.0.0.2:{port}");
 
     let (exit, error) = output(&["send", file, file, &address, "--max-attempts", "1"]);
     assert_eq!(exit, Some(5), "{error}");
@@ -121,14 +157,6 @@ fn plot_draws_a_trace_and_names_what_is_wrong_with_one() {
         ),
         (vec!["plot", &bad], "bad: line 2: an event without a time"),
         (
-            vec!["plot", &quiet, "--out", "plots.png"],
-            "neither in .html nor in .svg",
-        ),
-        (
-            vec!["plot", &itself, "--out", &itself],
-            "would overwrite the trace",
-        ),
-        (
             vec!["plot", &quiet, "--out", "/nowhere/plots.svg"],
             "/nowhere/plots.svg: No such file",
         ),
@@ -137,6 +165,10 @@ fn plot_draws_a_trace_and_names_what_is_wrong_with_one() {
         assert_eq!(exit, Some(1), "{args:?}: {error}");
         assert!(error.contains(said), "{args:?}: {error}");
     }
+    let (exit, error) = output(&["plot", &itself, "--out", &itself]);
+    let said = format!("rudp: --out {itself} would overwrite {itself}\n");
+    assert_eq!((exit, error), (Some(2), said));
+    assert_eq!(std::fs::read(&itself).expect("kept"), HEADER.as_bytes());
     let drawn = rudp(&["plot", &quiet]).output().expect("it starts");
     let said = String::from_utf8(drawn.stdout).expect("UTF-8");
     assert!(

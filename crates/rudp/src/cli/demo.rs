@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use netsim::{options::takes_hyphens, units};
 use rto::qlog::VantagePoint;
 use rudp::{
     Observer, SendEvent,
@@ -13,21 +14,23 @@ use rudp::{
 };
 use serde_json::{Value, json};
 
-use super::{Exit, attempt, interrupted, print, print_error, totals, trace::TraceFile, us};
+use super::{Exit, attempt, interrupted, keep, print, print_error, totals, trace::TraceFile, us};
 
 /// What `rudp demo` takes.
 #[derive(clap::Args, Clone, Debug)]
+#[command(mut_args(takes_hyphens))]
 pub(crate) struct Args {
     /// File to send, 4 MiB or more [default: one of 16 MiB, made for the occasion]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Where to write the page with the plots
+    /// Where to write the page with the plots; what was there is lost
     #[arg(long, value_name = "FILE", default_value = "rudp-demo.html")]
     html: PathBuf,
     /// Seed of the file made and of all chance in the network
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Write what the sender's connections did as lines of JSON (qlog), for `rudp plot`
+    /// Write what the sender's connections did as lines of JSON (qlog), for `rudp plot`; what was in
+    /// FILE is lost
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Print a line of JSON for each event, and one with all numbers at the end
@@ -39,18 +42,9 @@ impl Args {
     /// Performs the demo, prints it and writes the page.
     pub(crate) async fn run(self) -> Exit {
         let json = self.json;
-        let path = self.trace.as_deref();
-        let trace = match TraceFile::open(
-            path,
-            "rudp demo",
-            VantagePoint::Client,
-            self.file.as_slice(),
-        ) {
+        let trace = match self.open_trace() {
             Ok(trace) => trace.map(Arc::new),
-            Err(error) => {
-                print_error(json, format_args!("{error:#}"));
-                return Exit::Error;
-            }
+            Err(error) => return Exit::of(json, Err(error)),
         };
         let options = Options {
             file: self.file,
@@ -110,6 +104,15 @@ impl Args {
             ));
         }
         verdict(&record, &findings)
+    }
+
+    /// Opens the trace, once it is sure that no file of the three replaces another.
+    fn open_trace(&self) -> anyhow::Result<Option<TraceFile>> {
+        for read_or_written in self.file.iter().chain(&self.trace) {
+            keep(read_or_written, &self.html, "--html")?;
+        }
+        let (title, to_send) = ("rudp demo", self.file.as_slice());
+        TraceFile::open(self.trace.as_deref(), title, VantagePoint::Client, to_send)
     }
 }
 

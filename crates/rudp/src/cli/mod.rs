@@ -8,10 +8,13 @@ pub(crate) mod send;
 mod trace;
 
 use std::{
-    fmt::Display,
+    fmt::{self, Display},
+    fs::canonicalize,
     future::pending,
     io::{Write, stderr, stdout},
     net::SocketAddr,
+    num::NonZeroU16,
+    path::Path,
 };
 
 use anyhow::Context;
@@ -39,12 +42,41 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Reports an error that has no number of its own.
+    /// Reports an error that has no number of its own but perhaps that of wrong usage.
     pub(crate) fn of(json: bool, result: anyhow::Result<()>) -> Self {
         let Err(error) = result else { return Self::Ok };
         print_error(json, format_args!("{error:#}"));
-        Self::Error
+        match error.is::<Usage>() {
+            true => Self::Usage,
+            false => Self::Error,
+        }
     }
+}
+
+/// Flags that make no sense together, in words; what is wrong with one alone, clap says.
+#[derive(Debug)]
+pub(crate) struct Usage(String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Makes sure that what is written to `out`, the value of `flag`, does not replace a file that is read,
+/// or written too.
+fn keep(other: &Path, out: &Path, flag: &str) -> Result<(), Usage> {
+    let same = || Some(canonicalize(other).ok()? == canonicalize(out).ok()?);
+    if other == out || same() == Some(true) {
+        let out = out.display();
+        return Err(Usage(format!(
+            "{flag} {out} would overwrite {}",
+            other.display()
+        )));
+    }
+    Ok(())
 }
 
 impl From<Exit> for std::process::ExitCode {
@@ -100,10 +132,13 @@ async fn terminated() {
 /// Reads an address, such as `example.org:4433`, whose name may or may not exist.
 fn address(text: &str) -> Result<String, String> {
     match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+        Some((host, port)) if !host.is_empty() && port.parse::<NonZeroU16>().is_ok() => {
             Ok(text.to_owned())
         }
-        _ => Err("not HOST:PORT, such as example.org:4433 or [::1]:4433".to_owned()),
+        _ => Err(
+            "not HOST:PORT with a port from 1 to 65535, such as example.org:4433 or [::1]:4433"
+                .to_owned(),
+        ),
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
+use netsim::options::takes_hyphens;
 use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
@@ -16,7 +17,10 @@ use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Re
 
 /// What `rudp recv` takes.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage")]
+#[command(
+    after_help = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage",
+    mut_args(takes_hyphens)
+)]
 pub(crate) struct Args {
     /// Folder to put the files in; made if there is none
     #[arg(value_name = "DIR")]

@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context;
 use netsim::{
-    Link,
-    options::{LinkOptions, UNITS},
+    options::{LinkOptions, UNITS, takes_hyphens},
+    units,
 };
 use rudp::{
     Clock,
@@ -13,14 +12,14 @@ use rudp::{
 };
 use serde_json::{Value, json};
 
-use super::{Exit, address, interrupted, listen_address, print, print_error, resolve};
+use super::{Exit, Usage, address, interrupted, listen_address, print, resolve};
 
 /// The exit codes, for `--help`.
 const EXIT_CODES: &str = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 wrong usage";
 
 /// What `rudp relay` takes.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = format!("{UNITS}\n\n{EXIT_CODES}"))]
+#[command(after_help = format!("{UNITS}\n\n{EXIT_CODES}"), mut_args(takes_hyphens))]
 pub(crate) struct Args {
     /// Where clients send to; port 0 is any free one, and the address is printed first
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen_address)]
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     link: LinkOptions,
     /// Seed of all chance [default: a fresh one, which is printed]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = units::count::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
     /// Print machine-readable lines
     #[arg(long)]
@@ -41,10 +40,6 @@ pub(crate) struct Args {
 impl Args {
     /// Relays until Ctrl-C, which is its normal end, then prints what happened.
     pub(crate) async fn run(self) -> Exit {
-        if let Err(error) = Link::new(self.link.config(), 0) {
-            print_error(self.json, error);
-            return Exit::Usage;
-        }
         Exit::of(self.json, self.relay().await)
     }
 
@@ -58,8 +53,14 @@ impl Args {
             seed,
             ..RelayConfig::default()
         };
-        let relay = Relay::bind(self.listen, to, config, Clock::start())
-            .with_context(|| format!("relay from {} to {to}", self.listen))?;
+        let bound = Relay::bind(self.listen, to, config, Clock::start());
+        let relay = bound.map_err(|error| match error.get_ref() {
+            Some(wrong) => Usage(wrong.to_string()).into(),
+            None => {
+                let what = format!("relay from {} to {to}", self.listen);
+                anyhow::Error::new(error).context(what)
+            }
+        })?;
         let listen = relay.local_addr()?;
         if self.json {
             print(json!({ "event": "listening", "listen": listen, "to": to, "seed": seed }));

@@ -26,16 +26,17 @@
 
 use std::{
     fmt,
-    fs::{File, canonicalize},
+    fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use rto::qlog::{Header, Line, Millis, Text, VantagePoint};
 
+use super::keep;
 use rudp::{
     Attempt, CongestionMetrics, HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step,
     Trace, TracedPacket,
@@ -56,7 +57,10 @@ struct State {
 }
 
 impl TraceFile {
-    /// Opens the file that the user named, if any, and empties it, unless it is one of those to be sent.
+    /// Opens the file that the user named, if any, and empties it.
+    ///
+    /// # Errors
+    /// It is one of those to be sent, or cannot be written.
     pub(super) fn open(
         path: Option<&Path>,
         title: &str,
@@ -66,14 +70,8 @@ impl TraceFile {
         let Some(path) = path else {
             return Ok(None);
         };
-        if let Ok(path) = canonicalize(path) {
-            let same = |file: &&PathBuf| canonicalize(file).is_ok_and(|file| file == path);
-            if let Some(file) = to_send.iter().find(same) {
-                bail!(
-                    "{}: is to be sent, and --trace would overwrite it",
-                    file.display()
-                );
-            }
+        for file in to_send {
+            keep(file, path, "--trace")?;
         }
         let file =
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
