@@ -126,6 +126,11 @@ fn an_idle_path_starts_over_and_a_bad_one_with_a_packet() {
         (reno.window(), reno.threshold),
         (initial_window(PACKET), full - full / 4)
     );
+    reno.handle_ack(&Ack {
+        flight_before: 2 * PACKET, // the most since then
+        ..ack(20, 40)
+    });
+    assert_eq!(reno.window(), initial_window(PACKET));
     reno.handle_lost_handshake();
     reno.handle_idle();
     assert_eq!(reno.window(), PACKET);

@@ -30,6 +30,21 @@ fn a_startup_that_a_mistake_ended_goes_on() {
 }
 
 #[test]
+fn a_probe_of_the_round_trip_ends_before_the_startup_goes_on() {
+    let mut world = World::new(RATE, RTT, 7);
+    world.step();
+    world.handle(world.lossy());
+    world.bbr.phase = Phase::ProbeRtt(None);
+    assert!(world.bbr.undo());
+    assert_eq!(world.phase(), ProbeRtt);
+    world.handle(Ack {
+        flight: 0,
+        ..world.ack()
+    });
+    world.until(Startup);
+}
+
+#[test]
 fn a_startup_that_ended_by_itself_stays_ended() {
     let mut world = World::new(RATE, RTT, 7);
     world.steps(3);
