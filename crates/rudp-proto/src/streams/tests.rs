@@ -118,7 +118,9 @@ fn looks_at_each(count: u32) -> u64 {
     // Delivered, though it seemed lost, and answered; nobody fetches the news.
     let ids = open_all(&mut pair, count);
     for id in &ids {
-        assert_eq!(pair.ends[CLIENT].finish(*id), Ok(()));
+        let client = &mut pair.ends[CLIENT];
+        assert_eq!(client.finish(*id), Ok(()));
+        assert!(client.is_drained(), "there is nothing to read on any");
     }
     pair.settle_late();
     let mut buf = [0; 9];
