@@ -5,8 +5,8 @@ use std::{fs, io::Write, path::Path};
 use tokio::process::Command;
 
 use crate::harness::{
-    ANY, Folders, Program, content, fail_to_send, hop, listening, part_name, read, receive, send,
-    skip, slow, start_send,
+    ANY, Folders, Program, content, fail_to_send, listening, part_name, read, receive, send, skip,
+    slow, slow_hop, start_send,
 };
 
 /// A file system of a few megabytes over a folder, for as long as it lives.
@@ -84,7 +84,7 @@ async fn a_disk_that_fills_up_on_the_way_ends_it_and_the_part_waits_for_room() {
         return;
     };
     let (mut receiver, address) = receive(folders.receiving(), ANY).await;
-    let hop = hop(address, slow());
+    let hop = slow_hop(address, slow());
     let whole = content(2, 4 << 20);
     let file = folders.file("file", &whole);
     let mut sender = start_send(&[&file], hop.address, &[]);
@@ -94,6 +94,7 @@ async fn a_disk_that_fills_up_on_the_way_ends_it_and_the_part_waits_for_room() {
     let filling = fs::File::create(&filler).expect("created");
     while (&filling).write_all(&[0; 4096]).is_ok() {}
     drop(filling);
+    hop.hurry();
     let failed = sender.event("failed").await;
     assert_eq!(sender.exit().await, 3);
     says_disk_full(&failed, "No space left");

@@ -230,6 +230,16 @@ pub(crate) struct Hop {
     pub(crate) address: SocketAddr,
     pub(crate) control: RelayControl,
     task: JoinHandle<()>,
+    link: LinkConfig,
+}
+
+impl Hop {
+    /// What had to happen on the way has happened: what is left may go at the link's own rate.
+    pub(crate) fn hurry(&self) {
+        let link = self.link.clone();
+        let changed = self.control.set_config(link.clone(), link);
+        changed.expect("as good as at the start");
+    }
 }
 
 impl Drop for Hop {
@@ -238,11 +248,24 @@ impl Drop for Hop {
     }
 }
 
+/// A relay that holds a file up until it is told to [`hurry`](Hop::hurry), so that what is to happen
+/// on the way does, however late a busy machine gives the test its turn.
+pub(crate) fn slow_hop(to: SocketAddr, link: LinkConfig) -> Hop {
+    let held_up = LinkConfig {
+        rate: Some(2_000_000),
+        queue: 32 << 10,
+        ..link.clone()
+    };
+    let mut hop = hop(to, held_up);
+    hop.link = link;
+    hop
+}
+
 /// Starts a relay that is as bad in one direction as in the other.
 pub(crate) fn hop(to: SocketAddr, link: LinkConfig) -> Hop {
     let config = RelayConfig {
         there: link.clone(),
-        back: link,
+        back: link.clone(),
         seed: 7,
         ..RelayConfig::default()
     };
@@ -257,6 +280,7 @@ pub(crate) fn hop(to: SocketAddr, link: LinkConfig) -> Hop {
         address,
         control,
         task,
+        link,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Somebody dies on the way.
 
 use crate::harness::{
-    ANY, Folders, content, delays, fail_to_send, hop, read, receive, send, slow, start_send,
+    ANY, Folders, content, delays, fail_to_send, read, receive, send, slow, slow_hop, start_send,
 };
 
 const LENGTH: usize = 4 << 20;
@@ -12,11 +12,12 @@ async fn a_killed_receiver_comes_back_and_the_file_goes_on() {
     let folders = Folders::new();
     let file = folders.file("file", &content(1, LENGTH));
     let (receiver, address) = receive(folders.receiving(), ANY).await;
-    let hop = hop(address, slow());
+    let hop = slow_hop(address, slow());
     let mut sender = start_send(&[&file], hop.address, &[]);
 
     folders.part_reaches("file", LENGTH, ENOUGH).await;
     receiver.kill().await;
+    hop.hurry();
     let (mut receiver, _) = receive(folders.receiving(), address).await;
 
     let started = receiver.event("started").await;
@@ -37,12 +38,13 @@ async fn a_killed_sender_comes_back_and_the_file_goes_on() {
     let folders = Folders::new();
     let file = folders.file("file", &content(2, LENGTH));
     let (mut receiver, address) = receive(folders.receiving(), ANY).await;
-    let hop = hop(address, slow());
+    let hop = slow_hop(address, slow());
     let sender = start_send(&[&file], hop.address, &[]);
 
     folders.part_reaches("file", LENGTH, ENOUGH).await;
     assert_eq!(receiver.event("started").await["offset"], 0);
     sender.kill().await;
+    hop.hurry();
     let sent = send(&file, hop.address, &[]).await;
 
     let resumed_from = sent["resumed_from"].as_u64();
@@ -60,7 +62,7 @@ async fn an_interrupted_sender_says_so_and_keeps_the_part() {
     let folders = Folders::new();
     let file = folders.file("file", &content(3, LENGTH));
     let (mut receiver, address) = receive(folders.receiving(), ANY).await;
-    let hop = hop(address, slow());
+    let hop = slow_hop(address, slow());
     let mut sender = start_send(&[&file], hop.address, &[]);
 
     folders.part_reaches("file", LENGTH, ENOUGH).await;
@@ -82,12 +84,13 @@ async fn an_interrupted_receiver_is_awaited() {
     let folders = Folders::new();
     let file = folders.file("file", &content(4, LENGTH));
     let (receiver, address) = receive(folders.receiving(), ANY).await;
-    let hop = hop(address, slow());
+    let hop = slow_hop(address, slow());
     let mut sender = start_send(&[&file], hop.address, &[]);
 
     folders.part_reaches("file", LENGTH, ENOUGH).await;
     receiver.interrupt();
     assert_eq!(receiver.exit().await, 0);
+    hop.hurry();
     let (_receiver, _) = receive(folders.receiving(), address).await;
     let sent = sender.event("sent").await;
     assert_eq!(sender.exit().await, 0);

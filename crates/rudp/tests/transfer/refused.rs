@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink};
 
 use crate::harness::{
-    ANY, Folders, content, fail_to_send, hop, part_name, read, receive, send, slow, start_send,
+    ANY, Folders, content, fail_to_send, part_name, read, receive, send, slow, slow_hop, start_send,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -12,7 +12,7 @@ async fn the_second_of_two_senders_of_one_name_is_refused() {
     let first = content(1, 3 << 20);
     let file = folders.file("file", &first);
     let (_receiver, address) = receive(folders.receiving(), ANY).await;
-    let hop = hop(address, slow());
+    let hop = slow_hop(address, slow());
     let mut sender = start_send(&[&file], hop.address, &[]);
     folders.part_reaches("file", first.len(), 1).await;
 
@@ -31,6 +31,7 @@ async fn the_second_of_two_senders_of_one_name_is_refused() {
         "a refusal is not retried"
     );
 
+    hop.hurry();
     assert_eq!(
         sender.event("sent").await["connections"],
         1,

@@ -11,7 +11,7 @@ use netsim::{LinkConfig, Probability};
 use serde_json::{Value, json};
 
 use crate::harness::{
-    ANY, Folders, content, fail_to_send, hop, read, receive_with, skip, slow, start_send,
+    ANY, Folders, content, fail_to_send, read, receive_with, skip, slow, slow_hop, start_send,
 };
 
 /// The lines after the header, which must be there.
@@ -188,12 +188,13 @@ async fn a_trace_tells_what_the_timers_did_while_packets_were_lost() {
         loss: Probability::from_percent(1).expect("a share"),
         ..slow()
     };
-    let hop = hop(address, link);
+    let hop = slow_hop(address, link);
     let file = folders.file("file", &content(40, LENGTH));
 
     let mut sender = start_send(&[&file], hop.address, &flags(&sending));
     folders.part_reaches("file", LENGTH, 1 << 20).await;
     hop.control.black_out(Duration::from_millis(1_500)); // longer than the RTO of 1 s
+    hop.hurry();
     let report = sender.event("sent").await;
     assert_eq!(sender.exit().await, 0);
     assert_eq!(read(folders.received("file")), content(40, LENGTH));
