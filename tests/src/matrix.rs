@@ -10,6 +10,7 @@ mod bound;
 mod bulk;
 pub mod deadline;
 pub mod fairness;
+mod late;
 pub mod messages;
 mod network;
 pub mod outage;
@@ -37,6 +38,8 @@ pub struct Row {
     pub link: LinkConfig,
     /// Settings of both ends; at first, the default.
     pub config: Config,
+    /// Whether both hosts wake late: for each timer and each read 0 to 3 ms, and 10 ms one time in 20.
+    pub wakes_late: bool,
     /// Of the goodput, in kbit/s.
     pub goodput: Bound,
     /// Of the overhead, in thousandths of the payload.
@@ -51,8 +54,8 @@ impl Row {
     }
 }
 
-/// The rows a to h; then flipped bits, a queue of a tenth of the usual, a policer, and a queue that
-/// marks instead of dropping.
+/// The rows a to h; then flipped bits, a queue of a tenth of the usual, a policer, a queue that
+/// marks instead of dropping, and hosts that wake late.
 ///
 /// # Panics
 ///
@@ -93,6 +96,7 @@ pub fn rows() -> Vec<Row> {
         what,
         link,
         config: Config::DEFAULT,
+        wakes_late: false,
         goodput,
         overhead,
     };
@@ -100,7 +104,7 @@ pub fn rows() -> Vec<Row> {
     let late = "20 ms, 0.5 % loss, 2 % 5 ms late, 1 % twice";
     let lean = |reached| most(reached).holds(80);
     #[rustfmt::skip] // a table
-    let rows = vec![
+    let mut rows = vec![
         row("a", "20 ms", lossy(20, 0), least(89_000).holds(89_000), lean(40)),
         row("b", "20 ms, 1 % loss", lossy(20, 1), least(86_500).holds(84_000), lean(41)),
         row("c", "20 ms, 5 % loss", lossy(20, 5), least(80_000).holds(75_000), lean(39)),
@@ -115,6 +119,16 @@ pub fn rows() -> Vec<Row> {
         row("p", "20 ms, a policer", policed, least(80_300), lean(77)),
         row("m", "20 ms, a queue of 500 kB, marks above 60 kB", marking, least(88_400), lean(38)),
     ];
+    rows.push(Row {
+        wakes_late: true,
+        ..row(
+            "w",
+            "20 ms, hosts wake up to 10 ms late",
+            lossy(20, 0),
+            least(78_500),
+            lean(64),
+        )
+    });
     rows
 }
 
@@ -146,7 +160,9 @@ pub fn link(rtt_ms: u64) -> LinkConfig {
 /// If a byte arrives wrong, or a connection is lost; without any seed.
 #[must_use]
 pub fn measure(row: &Row, seeds: u64) -> Bulk {
-    let runs = each(seeds, |seed| transfer(row.config, &row.link, seed));
+    let runs = each(seeds, |seed| {
+        transfer(row.config, &row.link, row.wakes_late, seed)
+    });
     Bulk {
         goodput: median(&runs, |run| run.goodput),
         overhead: median(&runs, |run| run.overhead),

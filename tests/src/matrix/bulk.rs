@@ -46,14 +46,17 @@ pub struct Bulk {
     pub unnoticed: u64,
 }
 
-/// Sends 16 MiB over such links.
+/// Sends 16 MiB over such links, between hosts that wake late or in time.
 ///
 /// # Panics
 ///
 /// If a byte arrives wrong, or the connection is lost.
 #[must_use]
-pub fn transfer(config: Config, link: &LinkConfig, seed: u64) -> Bulk {
+pub fn transfer(config: Config, link: &LinkConfig, late: bool, seed: u64) -> Bulk {
     let mut network = Network::new(link, seed);
+    if late {
+        network.wake_late(seed);
+    }
     network.connect(config, Transfer::of(SIZE));
     let is_done = |network: &Network<Transfer>| network.flows[0].application.done_at.is_some();
     let ended_at = network.run_until(MOST_TIME, is_done);

@@ -6,9 +6,13 @@
 use std::{net::SocketAddr, time::Duration};
 
 use netsim::{Counters, Link, LinkConfig};
-use rudp_proto::{Config, Connection, Endpoint, Event, Handle, Secrets};
+use rudp_proto::{Config, Connection, Ecn, Endpoint, Event, Handle, Secrets};
 
-use crate::pair::{from_link, to_link};
+use super::late::Late;
+use crate::{
+    draws::splitmix64,
+    pair::{from_link, to_link},
+};
 
 /// Bytes of IPv4 and UDP headers, which take their share of the bottleneck. Here each of them is
 /// the number of the flow.
@@ -31,6 +35,7 @@ struct Host {
     addr: SocketAddr,
     endpoint: Endpoint,
     handle: Option<Handle>,
+    late: Option<Late>,
 }
 
 impl Host {
@@ -45,6 +50,49 @@ impl Host {
             addr,
             endpoint: Endpoint::new(config, secrets).expect("a valid config"),
             handle: None,
+            late: None,
+        }
+    }
+
+    /// When it wakes next, for its own timers or for `application`.
+    fn wakes_at(&self, application: Option<Duration>) -> Option<Duration> {
+        let decided = self.late.as_ref().and_then(|late| late.wakes_at);
+        let timers = [self.endpoint.poll_timeout(), application];
+        decided.or_else(|| timers.into_iter().flatten().min())
+    }
+
+    fn handle_time(&mut self, now: Duration, application: Option<Duration>) {
+        let is_due = self.wakes_at(application).is_some_and(|at| at <= now);
+        let Some(late) = &mut self.late else {
+            self.endpoint.handle_timeout(now);
+            return;
+        };
+        if is_due {
+            late.rouse(now);
+        }
+        late.wake(now, &mut self.endpoint);
+    }
+
+    fn handle_datagram(
+        &mut self,
+        now: Duration,
+        from: SocketAddr,
+        ecn: Option<Ecn>,
+        datagram: &[u8],
+    ) {
+        match &mut self.late {
+            None => self.endpoint.handle_datagram(now, from, ecn, datagram),
+            Some(late) => late.receive(now, from, ecn, datagram),
+        }
+    }
+
+    fn is_awake(&self) -> bool {
+        self.late.as_ref().is_none_or(|late| late.is_awake)
+    }
+
+    fn fall_asleep(&mut self) {
+        if let Some(late) = &mut self.late {
+            late.is_awake = false;
         }
     }
 
@@ -72,25 +120,32 @@ pub(super) struct Flow<A> {
 
 impl<A: Application> Flow<A> {
     fn act(&mut self, now: Duration) {
-        self.client
-            .handle_events(|event| self.application.hear(event));
-        if let Some(connection) = self.client.connection() {
-            self.application.act_as_client(now, connection);
+        if self.client.is_awake() {
+            self.client
+                .handle_events(|event| self.application.hear(event));
+            if let Some(connection) = self.client.connection() {
+                self.application.act_as_client(now, connection);
+            }
         }
-        self.server.handle_events(|_| {});
-        if let Some(connection) = self.server.connection() {
-            self.application.act_as_server(now, connection);
+        if self.server.is_awake() {
+            self.server.handle_events(|_| {});
+            if let Some(connection) = self.server.connection() {
+                self.application.act_as_server(now, connection);
+            }
         }
     }
 
-    fn next_timer(&self) -> Option<Duration> {
-        let hosts = [&self.client, &self.server];
-        let timers = hosts.map(|host| host.endpoint.poll_timeout());
-        timers
+    fn wakes_at(&self) -> Option<Duration> {
+        let client = self.client.wakes_at(self.application.wakes_at());
+        [client, self.server.wakes_at(None)]
             .into_iter()
-            .chain([self.application.wakes_at()])
             .flatten()
             .min()
+    }
+
+    fn handle_time(&mut self, now: Duration) {
+        self.client.handle_time(now, self.application.wakes_at());
+        self.server.handle_time(now, None);
     }
 
     /// The counters of the client's connection.
@@ -119,6 +174,8 @@ pub(super) struct Network<A> {
     datagram: Vec<u8>,
     /// Packets whose IP or UDP header arrived damaged.
     bad_headers: u64,
+    /// Where hosts that wake late take their seeds from.
+    late: Option<u64>,
 }
 
 impl<A: Application> Network<A> {
@@ -132,7 +189,13 @@ impl<A: Application> Network<A> {
             flows: Vec::new(),
             datagram: Vec::new(),
             bad_headers: 0,
+            late: None,
         }
+    }
+
+    /// Hosts of flows that begin from now on wake late; the seed decides how late.
+    pub(super) fn wake_late(&mut self, seed: u64) {
+        self.late = Some(seed);
     }
 
     /// Begins a flow now.
@@ -142,6 +205,10 @@ impl<A: Application> Network<A> {
         let seed = u64::from(index);
         let mut client = Host::new(addr(1), config, seed);
         let mut server = Host::new(addr(2), config, !seed);
+        if let Some(late) = &mut self.late {
+            client.late = Some(Late::new(splitmix64(late)));
+            server.late = Some(Late::new(splitmix64(late)));
+        }
         server.endpoint.listen(true);
         let handle = client.endpoint.connect(self.now, server.addr);
         handle.expect("there is room");
@@ -157,7 +224,7 @@ impl<A: Application> Network<A> {
     pub(super) fn run_until(&mut self, until: Duration, done: impl Fn(&Self) -> bool) -> Duration {
         while !done(self) {
             let links = [self.up.poll_timeout(), self.down.poll_timeout()];
-            let timers = self.flows.iter().map(Flow::next_timer);
+            let timers = self.flows.iter().map(Flow::wakes_at);
             let next = links.into_iter().chain(timers).flatten().min();
             let Some(next) = next.filter(|next| *next <= until) else {
                 self.now = until;
@@ -190,9 +257,7 @@ impl<A: Application> Network<A> {
             .or_else(|| self.down.poll_ecn_packet(now).map(|packet| (false, packet)));
         let Some((up, (packet, ecn))) = arrived else {
             for index in 0..self.flows.len() {
-                let flow = &mut self.flows[index];
-                flow.client.endpoint.handle_timeout(now);
-                flow.server.endpoint.handle_timeout(now);
+                self.flows[index].handle_time(now);
                 self.settle(index);
             }
             return;
@@ -210,7 +275,7 @@ impl<A: Application> Network<A> {
             (client, server.addr)
         };
         let ecn = from_link(ecn);
-        to.endpoint.handle_datagram(now, from, ecn, datagram);
+        to.handle_datagram(now, from, ecn, datagram);
         self.settle(index);
     }
 
@@ -222,6 +287,9 @@ impl<A: Application> Network<A> {
             (&mut flow.client, &mut self.up),
             (&mut flow.server, &mut self.down),
         ] {
+            if !host.is_awake() {
+                continue;
+            }
             let datagram = &mut self.datagram;
             while let Some(sent) = host.endpoint.poll_transmit(self.now, 1, datagram) {
                 let mut packet = Vec::with_capacity(HEADERS + datagram.len());
@@ -229,6 +297,7 @@ impl<A: Application> Network<A> {
                 packet.extend_from_slice(datagram);
                 link.handle_ecn_packet(self.now, packet, to_link(sent.ecn));
             }
+            host.fall_asleep();
         }
     }
 }

@@ -11,6 +11,9 @@ const QUANTUM: Duration = Duration::from_millis(2);
 const MAX_QUANTUM: u64 = 64_000;
 /// and no fewer packets than one ACK answers.
 const MIN_PACKETS: u64 = 2;
+/// A host that wakes late has lost no credit of this time: a tick of its timers, and a slice of the
+/// processor that others had.
+const LATE: Duration = Duration::from_millis(4);
 
 /// A credit that grows with time, kept as the moment up to which all is paid: a packet moves it
 /// by the time that its bytes take, and may leave when it is not in the future.
@@ -21,8 +24,10 @@ pub(super) struct Pacer {
     packet: u64,
     /// Bytes per second; `None` while no rate is known.
     rate: Option<u64>,
+    /// What may leave at once, as the time that it takes at the rate.
+    quantum: Duration,
     /// Only the pacer holds something back: a host that comes late finds all the credit of
-    /// [`QUANTUM`], however much that is, since its timers may be coarser than a batch.
+    /// [`LATE`], however much that is.
     holds: bool,
 }
 
@@ -32,6 +37,7 @@ impl Default for Pacer {
             paid_until: Duration::ZERO,
             packet: PACKET,
             rate: None,
+            quantum: Duration::ZERO,
             holds: false,
         }
     }
@@ -40,6 +46,7 @@ impl Default for Pacer {
 impl Pacer {
     pub(super) fn set_packet(&mut self, bytes: u64) {
         self.packet = bytes;
+        self.set_quantum();
     }
 
     pub(super) fn rate(&self) -> Option<u64> {
@@ -49,6 +56,9 @@ impl Pacer {
     /// What is not paid yet is paid at the new rate: a slow beginning binds no fast path.
     pub(super) fn set_rate(&mut self, now: Duration, rate: Option<u64>) {
         let rate = rate.map(|rate| rate.max(1));
+        if rate == self.rate {
+            return; // as most ACKs leave it
+        }
         if let Some((before, after)) = self.rate.zip(rate)
             && self.paid_until > now
         {
@@ -56,6 +66,15 @@ impl Pacer {
             self.paid_until = now.saturating_add(time_of(owed, after));
         }
         self.rate = rate;
+        self.set_quantum();
+    }
+
+    fn set_quantum(&mut self) {
+        if let Some(rate) = self.rate {
+            let least = self.packet.saturating_mul(MIN_PACKETS);
+            let bytes = bytes_in(QUANTUM, rate).min(MAX_QUANTUM).max(least);
+            self.quantum = time_of(bytes, rate);
+        }
     }
 
     /// Something else holds packets back, or there are none.
@@ -63,16 +82,10 @@ impl Pacer {
         self.holds = false;
     }
 
-    fn quantum(&self, rate: u64) -> Duration {
-        let least = self.packet.saturating_mul(MIN_PACKETS);
-        let bytes = bytes_in(QUANTUM, rate).min(MAX_QUANTUM).max(least);
-        time_of(bytes, rate)
-    }
-
     pub(super) fn handle_sent(&mut self, now: Duration, bytes: u64) {
         if let Some(rate) = self.rate {
-            let late = if self.holds { QUANTUM } else { Duration::ZERO };
-            let oldest = now.saturating_sub(self.quantum(rate).max(late));
+            let late = if self.holds { LATE } else { Duration::ZERO };
+            let oldest = now.saturating_sub(self.quantum.max(late));
             let paid_until = self.paid_until.max(oldest);
             self.paid_until = paid_until.saturating_add(time_of(bytes, rate));
         }
@@ -81,9 +94,11 @@ impl Pacer {
     /// `None`: now. Else when to ask again: half a quantum later than a single packet could
     /// leave, so that no timer is set for each packet.
     pub(super) fn wait(&mut self, now: Duration) -> Option<Duration> {
-        let rate = self.rate.filter(|_| self.paid_until > now)?;
+        if self.rate.is_none() || self.paid_until <= now {
+            return None;
+        }
         self.holds = true;
-        let half = self.quantum(rate).checked_div(2).unwrap_or_default();
+        let half = self.quantum.checked_div(2).unwrap_or_default();
         Some(self.paid_until.saturating_add(half))
     }
 }
@@ -146,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_of_milliseconds_holds_the_rate_and_an_idle_time_saves_nothing() {
+    fn a_host_that_wakes_late_holds_the_rate_and_an_idle_time_saves_nothing() {
         let next_tick = |at: Duration| {
             let ms = u64::try_from(at.as_millis()).unwrap();
             Duration::from_millis(ms + 1)
@@ -155,6 +170,15 @@ mod tests {
         let (sent, most, _) = drive_with(rate, Duration::from_secs(1), next_tick);
         assert!(sent >= rate - rate / 50, "{sent}");
         assert!(most <= rate / 500 + PACKET, "{most}");
+
+        let slow = 12_500_000;
+        let (sent, most, _) = drive_with(slow, Duration::from_secs(1), |at| at + LATE * 3 / 4);
+        assert!(sent >= slow - slow / 50, "{sent}");
+        let (_, longest, _) = drive_with(slow, Duration::from_secs(1), |at| at + 5 * LATE);
+        assert!(
+            most <= longest && longest <= slow / 250 + PACKET,
+            "{longest}"
+        );
 
         let mut pacer = Pacer::default();
         pacer.set_rate(Duration::ZERO, Some(rate));

@@ -257,7 +257,8 @@ impl Connection {
     /// nothing is held back (L15).
     fn bundle(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
         let next = self.flight.next_number();
-        let thin = self.flight.bytes() <= MOST_THIN.min(self.congestion.window() / 2);
+        let flight = self.flight.bytes();
+        let thin = flight <= MOST_THIN && flight <= self.congestion.window() / 2;
         if !self.bundles || !thin || content.chunks.is_empty() {
             return;
         }
