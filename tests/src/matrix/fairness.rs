@@ -94,11 +94,11 @@ pub fn rows() -> Vec<Row> {
     let rows = vec![
         row("2", "two of ours", &usual, [ours; 2], alike(945)),
         row("2c", "two of CUBIC", &usual, [cubic; 2], alike(947)),
-        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(595).holds(650))),
+        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(640).holds(650))),
         row("2s", "two of ours, a queue of 25 kB", &shallow, [ours; 2], alike(970)),
-        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(835))),
-        row("2p", "two of ours, a policer", &policed, [ours; 2], alike(960)),
-        row("1p", "beside CUBIC, a policer", &policed, [ours, cubic], share(most(914))),
+        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(700))),
+        row("2p", "two of ours, a policer", &policed, [ours; 2], alike(940)),
+        row("1p", "beside CUBIC, a policer", &policed, [ours, cubic], share(most(700))),
     ];
     rows
 }

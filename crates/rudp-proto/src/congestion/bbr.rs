@@ -3,6 +3,7 @@
 //! as congestion is not: a loss alone is no evidence (G9).
 
 mod cycle;
+mod others;
 mod path;
 mod phase;
 
@@ -14,6 +15,7 @@ use super::math::{bytes_in, percent, rate_of};
 use super::{Ack, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 use cycle::Cycle;
+use others::Outbreak;
 use path::Path;
 use phase::{Growth, Phase};
 
@@ -35,6 +37,8 @@ struct Bounds {
     /// Until the next probe: what is in flight, and bytes per second.
     low: u64,
     low_rate: u64,
+    /// `high` leaves room for others, and only a probe that finds no congestion raises it.
+    gives_way: bool,
 }
 
 impl Bounds {
@@ -45,6 +49,7 @@ impl Bounds {
             high: self.high.max(other.high),
             low: self.low.max(other.low),
             low_rate: self.low_rate.max(other.low_rate),
+            gives_way: self.gives_way && other.gives_way,
         }
     }
 }
@@ -59,6 +64,9 @@ pub(super) struct Bbr {
     before: Option<(Bounds, bool)>,
     path: Path,
     cycle: Cycle,
+    /// What [`Bounds::high`] was when the last probe began.
+    probed_from: u64,
+    outbreak: Outbreak,
     round: Round,
     growth: Growth,
     aggregation: Aggregation,
@@ -80,10 +88,13 @@ impl Bbr {
                 high: u64::MAX,
                 low: u64::MAX,
                 low_rate: u64::MAX,
+                gives_way: false,
             },
             before: None,
             path: Path::new(),
             cycle: Cycle::new(seed),
+            probed_from: u64::MAX,
+            outbreak: Outbreak::default(),
             round: Round::default(),
             growth: Growth::default(),
             aggregation: Aggregation::default(),
@@ -171,6 +182,12 @@ impl Bbr {
             self.before = None;
         }
         self.round.handle_lost(ack.lost);
+        if ack.lost > 0 {
+            let pipe = self.pipe(100);
+            self.outbreak.handle_lost(ack.lost, pipe, self.packet);
+        } else {
+            self.outbreak.handle_acked(ack.acked);
+        }
         if ack.acked == 0 {
             return begins; // time proved the loss, and nothing was measured
         }
@@ -212,7 +229,9 @@ impl Bbr {
         let grows = self.phase == Phase::Startup && !stalled;
         let min_rtt = self.path.min_rtt().filter(|_| !grows);
         let marked = self.round.is_marked() && !grows;
-        if !marked && !self.round.is_congested(min_rtt, stalled, self.packet) {
+        let cruises = matches!(self.phase, Phase::Down | Phase::Cruise | Phase::Refill);
+        let others = cruises && self.outbreak.shows_others(self.packet);
+        if !marked && !others && !self.round.is_congested(min_rtt, stalled, self.packet) {
             return;
         }
         if marked {
@@ -221,6 +240,10 @@ impl Bbr {
             self.before.get_or_insert((self.bounds, self.filled));
         }
         match self.phase {
+            Phase::Up if self.bounds.gives_way => {
+                self.bounds.high = self.probed_from;
+                self.end_probe(ack.now);
+            }
             Phase::Startup | Phase::Up => {
                 self.bounds.high = self.round.most_in_flight.max(self.pipe(100));
                 self.filled = true;
@@ -230,6 +253,9 @@ impl Bbr {
             }
             Phase::ProbeRtt(_) => {} // it is short already
             Phase::Drain | Phase::Down | Phase::Cruise | Phase::Refill => {
+                if others {
+                    self.give_way();
+                }
                 let Bounds { low, low_rate, .. } = self.bounds;
                 let reduced = percent(low.min(self.bounds.window), BETA);
                 self.bounds.low = reduced.max(self.pipe(100));
@@ -281,6 +307,7 @@ impl Bbr {
     /// next comes by itself.
     pub(super) fn undo(&mut self) -> bool {
         self.round.forget_lost();
+        self.outbreak = Outbreak::default();
         let before = self.before.take();
         if let Some((bounds, filled)) = before {
             self.bounds = self.bounds.max(bounds);

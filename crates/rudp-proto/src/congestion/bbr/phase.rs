@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Bbr;
+use super::others::Outbreak;
 use crate::congestion::Ack;
 use crate::congestion::evidence::Round;
 use crate::congestion::math::percent;
@@ -91,6 +92,7 @@ impl Bbr {
             }
             Phase::Refill if round_over => {
                 self.phase = Phase::Up;
+                self.probed_from = self.bounds.high;
                 self.growth = Growth {
                     best: self.path.bandwidth(),
                     ..Growth::default()
@@ -110,6 +112,7 @@ impl Bbr {
         }
         let shows = ack.flight_before >= self.pipe(125);
         if round_over && (shows || !ack.window_used || self.growth.is_over()) {
+            self.bounds.gives_way = false;
             self.end_probe(ack.now);
         }
     }
@@ -117,6 +120,7 @@ impl Bbr {
     pub(super) fn end_probe(&mut self, now: Duration) {
         self.begin_cycle(now);
         self.path.handle_cycle();
+        self.outbreak = Outbreak::default(); // what a probe loses is its own
     }
 
     fn probe_rtt(&mut self, ack: &Ack, until: Option<Duration>) {

@@ -169,3 +169,28 @@ fn few_losses_count_only_where_the_rate_has_stopped_growing() {
     assert_eq!(world.phase(), ProbeDown);
     assert!(world.bbr.bounds.high < u64::MAX);
 }
+
+/// Where the queue is too short to show them (G9).
+#[test]
+fn others_on_the_path_are_left_room_until_a_probe_finds_more() {
+    let one_lost = |world: &World| Ack {
+        lost: PACKET,
+        ..world.ack()
+    };
+    let given = PIPE * 7 / 10;
+    let mut world = World::at(Cruise);
+    world.steps(30);
+    for _ in 0..2 {
+        world.handle(one_lost(&world));
+        assert!(world.bbr.window() > given, "chance");
+    }
+    world.handle(one_lost(&world));
+    assert_eq!(world.bbr.window(), given * 85 / 100);
+    world.until(ProbeUp);
+    world.handle(world.lossy());
+    assert_eq!(world.phase(), ProbeDown);
+    assert_eq!(world.bbr.window(), given, "as before the probe");
+    world.until(ProbeUp);
+    world.until(ProbeDown);
+    assert!(world.bbr.window() > given);
+}
