@@ -80,8 +80,9 @@ impl LinkConfig {
             return Err(ConfigError::JitterAboveDelay { jitter, delay });
         }
         let policed = self.policer.map(|policer| policer.rate);
-        if self.rate == Some(0) || policed == Some(0) {
-            return Err(ConfigError::ZeroRate);
+        let rates = [("rate", self.rate), ("policer.rate", policed)];
+        if let Some((field, _)) = rates.into_iter().find(|(_, rate)| *rate == Some(0)) {
+            return Err(ConfigError::ZeroRate(field));
         }
         if self.reorder > Probability::NEVER && self.reorder_delay.is_zero() {
             return Err(ConfigError::ReorderWithoutDelay(self.reorder));
@@ -109,8 +110,8 @@ pub enum ConfigError {
         /// The delay it must not exceed.
         delay: Duration,
     },
-    /// The rate, or the policer's, is 0 bits per second; a link that carries nothing is a blackout.
-    ZeroRate,
+    /// `rate` or `policer.rate` is 0 bits per second; a link that carries nothing is a blackout.
+    ZeroRate(&'static str),
     /// This share of packets is to be held back, but for no time.
     ReorderWithoutDelay(Probability),
     /// This blackout ends at or before its start.
@@ -123,7 +124,9 @@ impl fmt::Display for ConfigError {
             Self::JitterAboveDelay { jitter, delay } => {
                 write!(f, "jitter {jitter:?} is above the delay {delay:?}")
             }
-            Self::ZeroRate => write!(f, "rate is 0 bits per second, at least 1 is needed"),
+            Self::ZeroRate(field) => {
+                write!(f, "{field} is 0 bits per second, at least 1 is needed")
+            }
             Self::ReorderWithoutDelay(share) => {
                 write!(f, "reordering {share} of packets needs a delay above 0")
             }
@@ -173,7 +176,7 @@ mod tests {
                     rate: Some(0),
                     ..perfect()
                 },
-                ConfigError::ZeroRate,
+                ConfigError::ZeroRate("rate"),
             ),
             (
                 LinkConfig {
@@ -184,7 +187,7 @@ mod tests {
                     policer: policer(0),
                     ..perfect()
                 },
-                ConfigError::ZeroRate,
+                ConfigError::ZeroRate("policer.rate"),
             ),
             (
                 LinkConfig {

@@ -99,7 +99,7 @@ async fn a_relay_says_what_is_wrong_with_its_links_and_does_not_relay_to_itself(
     let mut config = RelayConfig::default();
     config.back.rate = Some(0);
     let relay = Relay::bind(any(), any(), config, Clock::start());
-    assert_inside(relay, &netsim::ConfigError::ZeroRate);
+    assert_inside(relay, &netsim::ConfigError::ZeroRate("rate"));
 
     let (_keeper, listen) = closed();
     let relay = Relay::bind(listen, listen, RelayConfig::default(), Clock::start());
