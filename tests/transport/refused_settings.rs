@@ -74,4 +74,14 @@ fn a_refused_size_is_named_with_its_bound() {
         refused(|config| config.max_connections = 0),
         "max_connections is 0: nothing could connect (H9)"
     );
+    assert_eq!(
+        refused(|config| config.max_streams = 0),
+        "max_streams is 0: at least 1 is needed (S3)"
+    );
+    assert_eq!(
+        refused(|config| config.max_messages = 0),
+        "max_messages is 0: at least 1 is needed (S3)"
+    );
+    let least = |config: &mut Config| (config.max_streams, config.max_messages) = (1, 1);
+    assert_eq!(refused(least), "accepted");
 }

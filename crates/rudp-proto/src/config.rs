@@ -45,8 +45,8 @@ pub struct Config {
     /// floor of the RTO (L7): a peer with that floor would repeat every lone packet.
     pub max_ack_delay: Duration,
     /// Silence after which a PING is sent; default 10 s, shorter than `idle_timeout`; at
-    /// most half the idle timeout in force, a longer one counts as half; `None` sends
-    /// none (K1).
+    /// most half the idle timeout in force, a longer one counts as half (K1); `None` sends
+    /// none but a client's first one, after 10 s, while nothing was acknowledged (H12).
     pub keepalive: Option<Duration>,
     /// Time without a datagram from the peer after which the connection is lost,
     /// the handshake included; default 60 s, at least 1 s. The smaller value of
@@ -132,8 +132,12 @@ impl Config {
         if let Some((field, bytes)) = buffers.into_iter().find(|(_, n)| *n < BASE_DATAGRAM) {
             return Err(ConfigError::BufferTooSmall { field, bytes });
         }
-        if self.max_streams == 0 || self.max_messages == 0 {
-            return Err(ConfigError::NoStreams);
+        let counts = [
+            ("max_streams", self.max_streams),
+            ("max_messages", self.max_messages),
+        ];
+        if let Some((field, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            return Err(ConfigError::NoStreams(field));
         }
         let floor = self.rto.min_rto.max(self.rto.granularity);
         if self.max_ack_delay >= floor {
@@ -233,8 +237,8 @@ pub enum ConfigError {
         /// What it holds.
         bytes: usize,
     },
-    /// `max_streams` or `max_messages` is 0 (S3).
-    NoStreams,
+    /// `max_streams` or `max_messages`, which of them it says, is 0 (S3).
+    NoStreams(&'static str),
     /// `max_ack_delay` is not below the RTO's floor, `min_rto` or `granularity` (L7).
     AckDelay {
         /// `max_ack_delay`.
@@ -273,9 +277,7 @@ impl fmt::Display for ConfigError {
                 f,
                 "{field} of {bytes} bytes holds less than one datagram of {BASE_DATAGRAM} (F1)"
             ),
-            Self::NoStreams => {
-                f.write_str("max_streams or max_messages is 0: one of each is the least (S3)")
-            }
+            Self::NoStreams(field) => write!(f, "{field} is 0: at least 1 is needed (S3)"),
             Self::AckDelay { delay, floor } => write!(
                 f,
                 "max_ack_delay {delay:?} is not below the floor of the RTO, {floor:?} (L7)"

@@ -152,7 +152,7 @@ pub enum OpenError {
     /// The peer allows no more streams until some are over, or 65,536 of them are open: wait for
     /// [`Event::MayOpen`] (S3).
     TooMany,
-    /// The connection is closing or closed.
+    /// The connection is closing or closed (K3).
     Closed,
 }
 
@@ -167,13 +167,13 @@ pub enum MessageError {
         /// The most it may have.
         limit: usize,
     },
-    /// The peer allows no more messages until it has read some, 65,536 of them are not
-    /// acknowledged, or the application has not
-    /// fetched what it was told of expired ones: wait for [`Event::MessageWritable`] (S3).
+    /// The peer allows no more messages until it has read some, 65,536 of them are not acknowledged
+    /// (S3), or the application has not fetched what it was told of expired ones (M4): wait for
+    /// [`Event::MessageWritable`].
     TooMany,
     /// The buffer has no room: wait for [`Event::MessageWritable`] (F6).
     BufferFull,
-    /// The connection is closing or closed.
+    /// The connection is closing or closed (K3).
     Closed,
 }
 
@@ -181,24 +181,24 @@ pub enum MessageError {
 /// [`finish`](crate::Connection::finish) refuse.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// No such stream was ever opened, or it is a message.
+    /// No such stream was ever opened, or it is a message (S2).
     NoStream,
-    /// The stream was finished or reset by this side.
+    /// The stream was finished or reset by this side (F4).
     Finished,
     /// The peer wants no more, and says so with this code (S7).
     Stopped(u64),
-    /// The connection is closing or closed.
+    /// The connection is closing or closed (K3).
     Closed,
 }
 
 /// Why [`Connection::read`](crate::Connection::read) refuses.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// No such stream was ever opened, or it is a message.
+    /// No such stream was ever opened, or it is a message (S2).
     NoStream,
     /// The peer gave the stream up, with this code; told once (S6).
     Reset(u64),
-    /// The connection ended before the end of the peer's stream.
+    /// The connection ended before the end of the peer's stream (K3).
     Closed,
 }
 
@@ -206,15 +206,15 @@ pub enum ReadError {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum ConnectError {
     /// The endpoint holds as many connections as
-    /// [`Config::max_connections`](crate::Config::max_connections) allows.
+    /// [`Config::max_connections`](crate::Config::max_connections) allows (H9).
     TooManyConnections(usize),
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooMany => "no more streams are allowed for now",
-            Self::Closed => "the connection is closed",
+            Self::TooMany => "no more streams are allowed for now (S3)",
+            Self::Closed => "the connection is closed (K3)",
         })
     }
 }
@@ -223,11 +223,14 @@ impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong { length, limit } => {
-                write!(f, "a message of {length} bytes, where {limit} are allowed")
+                write!(
+                    f,
+                    "a message of {length} bytes, where {limit} are allowed (M2, M5)"
+                )
             }
-            Self::TooMany => f.write_str("no more messages are allowed for now"),
-            Self::BufferFull => f.write_str("the buffer has no room for the message"),
-            Self::Closed => f.write_str("the connection is closed"),
+            Self::TooMany => f.write_str("no more messages are allowed for now (S3, M4)"),
+            Self::BufferFull => f.write_str("the buffer has no room for the message (F6)"),
+            Self::Closed => f.write_str("the connection is closed (K3)"),
         }
     }
 }
@@ -235,10 +238,10 @@ impl fmt::Display for MessageError {
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoStream => f.write_str("there is no such stream"),
-            Self::Finished => f.write_str("the stream is finished"),
-            Self::Stopped(code) => write!(f, "the peer stopped the stream, code {code}"),
-            Self::Closed => f.write_str("the connection is closed"),
+            Self::NoStream => f.write_str("there is no such stream (S2)"),
+            Self::Finished => f.write_str("the stream is finished (F4)"),
+            Self::Stopped(code) => write!(f, "the peer stopped the stream, code {code} (S7)"),
+            Self::Closed => f.write_str("the connection is closed (K3)"),
         }
     }
 }
@@ -246,9 +249,9 @@ impl fmt::Display for WriteError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoStream => f.write_str("there is no such stream"),
-            Self::Reset(code) => write!(f, "the peer reset the stream, code {code}"),
-            Self::Closed => f.write_str("the connection ended before the peer's stream did"),
+            Self::NoStream => f.write_str("there is no such stream (S2)"),
+            Self::Reset(code) => write!(f, "the peer reset the stream, code {code} (S6)"),
+            Self::Closed => f.write_str("the connection ended before the peer's stream did (K3)"),
         }
     }
 }
@@ -257,7 +260,10 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyConnections(limit) => {
-                write!(f, "the endpoint is at its limit of {limit} connections")
+                write!(
+                    f,
+                    "the endpoint is at its limit of {limit} connections (H9)"
+                )
             }
         }
     }

@@ -1,4 +1,4 @@
-//! How large a datagram may be: path MTU discovery by probes of its own (RFC 8899), U1 to U5.
+//! How large a datagram may be: path MTU discovery by probes of its own (RFC 8899), U1 to U6.
 //!
 //! No message of the network is needed, nor believed beyond a hint: what is acknowledged got
 //! through, and what is lost three times did not fit.

@@ -81,7 +81,7 @@ pub struct EndpointStats {
     pub corrupted: u64,
     /// Datagrams dropped because they could not be decoded (W4).
     pub malformed: u64,
-    /// Datagrams dropped because they are of a version that the endpoint does not speak (N1).
+    /// Datagrams dropped because they are of a version that the endpoint does not speak (N2).
     pub unknown_versions: u64,
     /// Lists of versions sent (N2).
     pub versions_sent: u64,

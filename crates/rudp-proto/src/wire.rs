@@ -1,4 +1,4 @@
-//! The wire format: datagrams to packets and back (`spec/rudp.md`, W1 to W9).
+//! The wire format: datagrams to packets and back (`spec/rudp.md`, W1 to W11).
 //!
 //! Decoding borrows, checks every bound and never panics; what it returns obeys
 //! every rule that can be checked without a connection.
@@ -23,9 +23,11 @@ use field::take_u8;
 pub use frame::{Frame, Frames, MAX_REASON};
 pub(crate) use frame::{put_ack, put_stream_header, stream_header_len};
 pub use header::Header;
-pub use number::MAX_PACKET_NUMBER;
+#[cfg(test)]
+pub(crate) use number::MAX_PACKET_NUMBER;
 pub(crate) use number::ShortNumber;
-pub use params::{Cookie, MIN_IDLE_TIMEOUT, Params, ResetToken};
+pub(crate) use params::MIN_IDLE_TIMEOUT;
+pub use params::{Cookie, Params, ResetToken};
 use params::{put_cookie, put_params, take_cookie, take_params};
 pub(crate) use seal::TAG_LEN;
 pub use version::{VERSION, Versions};
@@ -134,7 +136,7 @@ pub enum DecodeError {
     FrameType(u8),
     /// It ends inside a field (W4).
     Truncated,
-    /// A field has a value it must not have; the text names it (W4).
+    /// A field has a value it must not have; the text names it and the rule (W4).
     Field(&'static str),
 }
 
@@ -143,11 +145,11 @@ impl fmt::Display for DecodeError {
         match self {
             Self::Checksum => f.write_str("the checksum does not match (W3)"),
             Self::TooLong(len) => write!(f, "{len} bytes are longer than {LARGEST_DATAGRAM} (W1)"),
-            Self::Version(version) => write!(f, "version {version} is not {VERSION} (W2)"),
+            Self::Version(version) => write!(f, "version {version} is not spoken here (W2)"),
             Self::PacketType(kind) => write!(f, "no packet has type {kind} (W2)"),
             Self::FrameType(kind) => write!(f, "no frame has type {kind} (W6)"),
             Self::Truncated => f.write_str("it ends inside a field (W4)"),
-            Self::Field(what) => write!(f, "{what} (W4)"),
+            Self::Field(what) => f.write_str(what),
         }
     }
 }
@@ -172,7 +174,7 @@ impl Packet<'_> {
     }
 
     /// Appends this packet; a list of versions is of none (N1).
-    pub fn encode_as(&self, version: u8, out: &mut Vec<u8>) {
+    pub(crate) fn encode_as(&self, version: u8, out: &mut Vec<u8>) {
         let begin = out.len();
         match self {
             Self::Hello {
@@ -263,16 +265,18 @@ fn decode_hello<F>(
     len: usize,
 ) -> Result<Datagram<F>, DecodeError> {
     if len != HELLO_LEN {
-        return Err(DecodeError::Field("a Hello of another length than 128")); // (H3)
+        return Err(DecodeError::Field(
+            "a Hello of another length than 128 (H3)",
+        ));
     }
     let params = take_params(&mut body)?;
     let cookie = match take_u8(&mut body)? {
         0 => None,
         1 => Some(take_cookie(&mut body)?),
-        _ => return Err(DecodeError::Field("a Hello has one cookie or none")),
+        _ => return Err(DecodeError::Field("a Hello has one cookie or none (W4)")),
     };
     if body.iter().any(|byte| *byte != 0) {
-        return Err(DecodeError::Field("padding that is not zero"));
+        return Err(DecodeError::Field("padding that is not zero (W4)"));
     }
     Ok(Datagram::Hello {
         client_id,

@@ -67,7 +67,8 @@ impl Connection {
     }
 
     /// Ends the outgoing half of a stream at once: what is not delivered is dropped, and the peer
-    /// is told `code`, of which 62 bits travel. Does nothing if all was delivered (S6).
+    /// is told `code`, of which 62 bits travel. Does nothing if all was delivered, for a message, and
+    /// for a stream that was never opened (S6).
     pub fn reset(&mut self, id: StreamId, code: u64) {
         if !self.is_over() && !id.is_message() {
             self.streams.reset(id, code, false);
@@ -98,7 +99,8 @@ impl Connection {
     }
 
     /// Wants no more of a stream: what arrives is dropped, and the peer is told `code`, of which
-    /// 62 bits travel. Does nothing if the end was read (S7).
+    /// 62 bits travel. Does nothing if the end was read, for a message, and for a stream that was
+    /// never opened (S7).
     pub fn stop(&mut self, id: StreamId, code: u64) {
         if !self.is_over() {
             self.streams.stop(id, code);

@@ -17,7 +17,7 @@ pub const MAX_ACK_RANGES: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
     /// How long the newest packet waited for this ACK; whole microseconds on
-    /// the wire.
+    /// the wire. Told, and not used (L2).
     pub delay: Duration,
     /// The packet numbers it acknowledges.
     pub ranges: AckRanges<'a>,
@@ -109,12 +109,12 @@ pub(super) fn put(
 
 /// Takes an ACK, every range checked.
 pub(super) fn take<'a>(body: &mut &'a [u8]) -> Result<Ack<'a>, DecodeError> {
-    const BAD: DecodeError = DecodeError::Field("ACK ranges that overlap or go below zero");
+    const BAD: DecodeError = DecodeError::Field("ACK ranges that overlap or go below zero (W7)");
     let largest = take_varint(body)?;
     let delay = Duration::from_micros(take_varint(body)?);
     let more = take_varint(body)?;
     if more >= MAX_ACK_RANGES as u64 {
-        return Err(DecodeError::Field("an ACK of more than 256 ranges")); // (W7)
+        return Err(DecodeError::Field("an ACK of more than 256 ranges (W7)"));
     }
     let end = largest.saturating_add(1);
     let fields = *body;

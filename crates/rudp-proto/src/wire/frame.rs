@@ -230,10 +230,10 @@ impl<'a> Frames<'a> {
             any = true;
         }
         if acks > 1 {
-            return Err(DecodeError::Field("a Data packet with two ACKs")); // (W7)
+            return Err(DecodeError::Field("a Data packet with two ACKs (W7)"));
         }
         if !any {
-            return Err(DecodeError::Field("a Data packet without a frame")); // (W6)
+            return Err(DecodeError::Field("a Data packet without a frame (W6)"));
         }
         Ok(Self { body })
     }
@@ -273,7 +273,9 @@ fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
             let offset = if has_offset { take_varint(body)? } else { 0 };
             let data = take_bytes(body)?;
             if offset.saturating_add(data.len() as u64) > MAX_VARINT {
-                return Err(DecodeError::Field("stream data beyond the last offset")); // (W8)
+                return Err(DecodeError::Field(
+                    "stream data beyond the last offset (W8)",
+                ));
             }
             Frame::Stream {
                 id,
@@ -291,7 +293,7 @@ fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
             kind: match take_varint(body)? {
                 0 => StreamKind::Bytes,
                 1 => StreamKind::Message,
-                _ => return Err(DecodeError::Field("no streams are of this kind")),
+                _ => return Err(DecodeError::Field("no streams are of this kind (W4)")),
             },
             count: take_varint(body)?,
         },
@@ -312,10 +314,10 @@ fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
             let code = take_u64(body)?;
             let reason = take_bytes(body)?;
             if reason.len() > MAX_REASON {
-                return Err(DecodeError::Field("a reason longer than 256 bytes")); // (W9)
+                return Err(DecodeError::Field("a reason longer than 256 bytes (W9)"));
             }
             let reason = core::str::from_utf8(reason)
-                .map_err(|_| DecodeError::Field("a reason that is not UTF-8"))?; // (W9)
+                .map_err(|_| DecodeError::Field("a reason that is not UTF-8 (W9)"))?;
             Frame::Close {
                 code,
                 reason,

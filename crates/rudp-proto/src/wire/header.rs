@@ -5,9 +5,9 @@ use bytes::Buf;
 use super::field::{take_array, take_u8, take_u64};
 use super::version::is_reserved;
 use super::{
-    CHALLENGE, DATA, Datagram, DecodeError, Frames, HELLO, HELLO_LEN, KIND_BITS, LARGEST_DATAGRAM,
-    NO_VERSION, REFUSE, RESET, ShortNumber, TAG_LEN, UNREACHABLE, VERSION, VERSIONS, Versions,
-    decode_hello, seal, take_cookie,
+    CHALLENGE, DATA, Datagram, DecodeError, Frames, HEADER_LEN, HELLO, HELLO_LEN, KIND_BITS,
+    LARGEST_DATAGRAM, NO_VERSION, REFUSE, RESET, ShortNumber, UNREACHABLE, VERSION, VERSIONS,
+    Versions, decode_hello, seal, take_cookie,
 };
 
 /// The beginning of a datagram. Nothing of it is checked before [`open`](Self::open).
@@ -78,7 +78,7 @@ impl<'a> Header<'a> {
 
     /// Whether the tag is right, in whatever version; that of a Data packet is not to be seen (N1).
     pub(crate) fn is_intact(&self) -> bool {
-        seal::open(self.datagram, None).is_ok()
+        seal::open(self.datagram, HEADER_LEN, None).is_ok()
     }
 
     /// Checks the datagram, and decodes it without taking memory; see
@@ -102,9 +102,8 @@ impl<'a> Header<'a> {
             let short = short.map_err(|_| DecodeError::Checksum)?;
             number = Some(short.expand(expected)); // (W10)
         }
-        seal::open(self.datagram, number)?; // (W3)
-        let end = rest.len().saturating_sub(TAG_LEN);
-        let mut body = rest.get(..end).unwrap_or_default();
+        let header = self.datagram.len().saturating_sub(rest.len());
+        let mut body = seal::open(self.datagram, header, number)?; // (W3)
         if !self.is_spoken() && !self.is_list_of_versions() {
             return Err(DecodeError::Version(self.version));
         }
@@ -134,14 +133,18 @@ impl<'a> Header<'a> {
                 let hello = match take_u8(&mut body)? {
                     HELLO => true,
                     DATA => false,
-                    _ => return Err(DecodeError::Field("the packet type cannot be unreachable")),
+                    _ => {
+                        return Err(DecodeError::Field(
+                            "the packet type cannot be unreachable (W4)",
+                        ));
+                    }
                 };
                 Datagram::Unreachable { id, hello }
             }
             _ => return Err(self.unknown_type()),
         };
         if body.has_remaining() {
-            return Err(DecodeError::Field("bytes follow the last field"));
+            return Err(DecodeError::Field("bytes follow the last field (W4)"));
         }
         Ok(packet)
     }

@@ -7,7 +7,7 @@ use bytes::{Buf, BufMut};
 use super::{DecodeError, MAX_VARINT};
 
 /// The largest packet number: 62 bits (W10).
-pub const MAX_PACKET_NUMBER: u64 = MAX_VARINT;
+pub(crate) const MAX_PACKET_NUMBER: u64 = MAX_VARINT;
 
 /// The lowest 1 to 4 bytes of a packet number.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

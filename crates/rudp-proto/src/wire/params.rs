@@ -10,7 +10,7 @@ use super::{BASE_DATAGRAM, DecodeError, MAX_VARINT, TOKEN_LEN, Versions};
 
 /// The smallest idle timeout: half of it is the least time between two PINGs, at
 /// the other side too (K2).
-pub const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a stateless reset proves itself with (K5).
 pub type ResetToken = [u8; TOKEN_LEN];
@@ -29,7 +29,7 @@ pub struct Params {
     /// How many messages may be under way or unread at once; at least 1 (S3).
     pub messages: u64,
     /// Its idle timeout, whole milliseconds on the wire; at least
-    /// [`MIN_IDLE_TIMEOUT`] (K2).
+    /// 1 s (K2).
     pub idle_timeout: Duration,
     /// The token that a stateless reset for its connection id carries (K5).
     pub reset_token: ResetToken,
@@ -74,13 +74,15 @@ pub(super) fn take_params(body: &mut &[u8]) -> Result<Params, DecodeError> {
         versions: Versions::decode(body)?,
     };
     if params.max_datagram < BASE_DATAGRAM as u64 {
-        return Err(DecodeError::Field("a largest datagram below 1,200 bytes")); // (U3)
+        return Err(DecodeError::Field(
+            "a largest datagram below 1,200 bytes (U3)",
+        ));
     }
     if params.idle_timeout < MIN_IDLE_TIMEOUT {
-        return Err(DecodeError::Field("an idle timeout below one second")); // (K2)
+        return Err(DecodeError::Field("an idle timeout below one second (K2)"));
     }
     if params.streams == 0 || params.messages == 0 {
-        return Err(DecodeError::Field("no stream or no message at all")); // (S3)
+        return Err(DecodeError::Field("no stream or no message at all (S3)"));
     }
     Ok(params)
 }

@@ -1,7 +1,10 @@
-//! The tag under every datagram: made and checked here alone (W3).
+//! The tag under every datagram: made and checked here alone (W3), and nothing of a datagram but
+//! its header is read before it is opened.
 //!
-//! Today it is a checksum. An authenticated cipher takes its place without a change elsewhere:
-//! the packet number makes its nonce, and what precedes the frames is its associated data.
+//! Today it is a checksum. An authenticated cipher has its place here: the packet number makes its
+//! nonce, the header is its associated data, and what [`open`] returns is the plain text. It would
+//! bring a key of the connection to both functions, where the header ends to [`seal`], and a
+//! datagram that may be written to.
 
 use alloc::vec::Vec;
 
@@ -19,13 +22,18 @@ pub(super) fn seal(out: &mut Vec<u8>, begin: usize, number: Option<u64>) {
     out.put_slice(&tag);
 }
 
-/// The datagram without its tag, if that is the right one.
-pub(super) fn open(datagram: &[u8], number: Option<u64>) -> Result<&[u8], DecodeError> {
-    let (body, found) = datagram
+/// What is between a header of so many bytes and the tag, if that is the right one.
+pub(super) fn open(
+    datagram: &[u8],
+    header: usize,
+    number: Option<u64>,
+) -> Result<&[u8], DecodeError> {
+    let (covered, found) = datagram
         .split_last_chunk::<TAG_LEN>()
         .ok_or(DecodeError::Checksum)?;
-    let right = tag(body, number) == *found;
-    right.then_some(body).ok_or(DecodeError::Checksum)
+    let right = tag(covered, number) == *found;
+    let body = covered.get(header..).filter(|_| right);
+    body.ok_or(DecodeError::Checksum)
 }
 
 fn tag(body: &[u8], number: Option<u64>) -> [u8; TAG_LEN] {

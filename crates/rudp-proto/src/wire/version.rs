@@ -85,7 +85,8 @@ impl Versions {
     }
 
     pub(super) fn decode(body: &mut &[u8]) -> Result<Self, DecodeError> {
-        const BAD: DecodeError = DecodeError::Field("a list of no version, of 0 or of more than 8");
+        const BAD: DecodeError =
+            DecodeError::Field("a list of no version, of 0 or of more than 8 (W4)");
         let mut list = [0; MAX_VERSIONS];
         let count = usize::from(take_u8(body)?);
         for version in list.get_mut(..count).ok_or(BAD)? {
