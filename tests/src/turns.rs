@@ -62,7 +62,21 @@ impl Turns {
     /// # Panics
     ///
     /// If a connection is over.
-    pub fn turn(&mut self, handles: &[Handle], mut look: impl FnMut(Transmit, &[u8])) {
+    pub fn turn(&mut self, handles: &[Handle], look: impl FnMut(Transmit, &[u8])) {
+        self.turn_and_hear(handles, look, |_| {});
+    }
+
+    /// The same; each datagram of the server's is shown, too.
+    ///
+    /// # Panics
+    ///
+    /// If a connection is over.
+    pub fn turn_and_hear(
+        &mut self,
+        handles: &[Handle],
+        mut look: impl FnMut(Transmit, &[u8]),
+        mut hear: impl FnMut(&[u8]),
+    ) {
         self.now += TURN;
         let (now, most) = (self.now, self.most);
         let (client, server) = (&mut self.client, &mut self.server);
@@ -70,6 +84,7 @@ impl Turns {
         client.handle_timeout(now);
         while let Some(sent) = server.poll_transmit(now, most, &mut self.datagrams) {
             for datagram in self.datagrams.chunks(sent.segment_size) {
+                hear(datagram);
                 client.handle_datagram(now, server_addr(), sent.ecn, datagram);
             }
         }

@@ -1,10 +1,11 @@
 //! What leaves in one system call.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use conformance::datagrams::Decoder;
 use conformance::turns::Turns;
 use rudp_proto::Config;
-use rudp_proto::wire::{BASE_DATAGRAM, Header, LARGEST_DATAGRAM};
+use rudp_proto::wire::{BASE_DATAGRAM, Frame, Header, LARGEST_DATAGRAM, Packet};
 
 #[test]
 fn datagrams_that_leave_together_are_of_one_size_and_one_connection() {
@@ -57,4 +58,30 @@ fn datagrams_that_leave_together_are_of_one_size_and_one_connection() {
             .sum();
         assert_eq!(turns.client.stats().datagrams_sent, sent, "each is counted");
     }
+}
+
+/// (L7)
+#[test]
+fn what_arrives_together_is_acknowledged_together() {
+    let mut turns = Turns::new(Config::DEFAULT, 64);
+    let handles = [turns.connect(), turns.connect()];
+    let (mut decoder, mut acks, mut packets) = (Decoder::default(), 0, 0);
+    for turn in 0..300 {
+        let mut heard = BTreeMap::new();
+        let look = |sent: rudp_proto::Transmit, datagrams: &[u8]| {
+            packets += datagrams.chunks(sent.segment_size).len();
+        };
+        turns.turn_and_hear(&handles, look, |datagram| {
+            let packet = decoder.decode(datagram).expect("well formed");
+            let Packet::Data { to, frames, .. } = packet else {
+                return;
+            };
+            if frames.iter().any(|frame| matches!(frame, Frame::Ack(_))) {
+                *heard.entry(to).or_insert(0) += 1;
+            }
+        });
+        assert!(heard.values().all(|acks| *acks == 1), "{turn}: {heard:?}");
+        acks += heard.len();
+    }
+    assert!(acks > 400 && packets > 10 * acks, "{packets}, {acks} ACKs");
 }

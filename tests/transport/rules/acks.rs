@@ -78,6 +78,59 @@ fn rule_rudp_l7_doubt_is_answered_at_once_and_the_rest_in_pairs_or_after_the_del
     }
 }
 
+/// (L7)
+#[test]
+fn rule_rudp_l7_a_lone_packet_waits_after_a_silence_too() {
+    for silence in [ms(100), s(1), s(5)] {
+        let (mut pair, client, _) = Pair::connected(NO_KEEPALIVE, clean());
+        pair.client.conn(client).put(b"before").unwrap();
+        pair.run_for(silence);
+        pair.client.conn(client).put(b"after").unwrap();
+        pair.run_for(ms(64)); // a round trip of 40 ms, and the delay of 25
+        assert_eq!(pair.client.conn(client).unacknowledged(), 5, "{silence:?}");
+        pair.run_for(ms(1));
+        assert_eq!(pair.client.conn(client).unacknowledged(), 0, "{silence:?}");
+    }
+}
+
+/// (L7)
+#[test]
+fn rule_rudp_l7_what_l14_repeats_waits_where_only_the_ack_was_lost() {
+    let (mut pair, client, _) = established();
+    for _ in 0..20 {
+        pair.client.conn(client).put(b"x").unwrap();
+        pair.run_for(ms(100));
+    }
+    // It arrives, but its ACK is lost: the probe has the next number, and leaves no gap.
+    let start = pair.now;
+    pair.lets_pass = Box::new(move |at, from_client, _| from_client || at > start + ms(50));
+    pair.client.conn(client).put(b"probed").unwrap();
+    pair.run_for(ms(200));
+    let carriers = pair
+        .frames(true)
+        .into_iter()
+        .filter_map(|(at, number, frame)| {
+            let carries = matches!(frame, Frame::Stream { data, .. } if data == b"probed");
+            carries.then_some((at, number))
+        });
+    let [(_, first), (probed_at, probe)] = carriers.collect::<Vec<_>>()[..] else {
+        panic!("a packet and its repetition");
+    };
+    assert_eq!(probe, first + 1);
+    let acked = pair
+        .frames(false)
+        .into_iter()
+        .rev()
+        .find_map(|(at, _, frame)| matches!(frame, Frame::Ack(_)).then_some(at));
+    assert_eq!(
+        acked,
+        Some(probed_at + ms(20) + Config::DEFAULT.max_ack_delay)
+    );
+    let conn = pair.client.conn(client);
+    assert_eq!((conn.unacknowledged(), conn.stats().timeouts), (0, 0));
+    assert_eq!(conn.stats().tail_probes, 1);
+}
+
 /// (L8)
 #[test]
 fn rule_rudp_l8_too_old_is_not_duplicate() {
