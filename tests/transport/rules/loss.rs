@@ -1,10 +1,14 @@
 //! Loss and timers, L1 to L5 and L11.
 
-use conformance::pair::{Pair, SingleStream, clean, pattern};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use conformance::pair::{Pair, SingleStream, clean, client_addr, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{BASE_DATAGRAM, Frame, Packet};
-use rudp_proto::{Handle, Step};
+use rudp_proto::{Config, Handle, Step};
 
 use super::{TRACED, ack, ack_after, established};
 
@@ -61,6 +65,86 @@ fn rule_rudp_l2_every_ack_of_something_new_gives_one_sample_of_the_newest() {
             _ => None,
         });
     assert_eq!(sample, Some(ms(100)), "the delay is not subtracted");
+}
+
+/// (L2)
+#[test]
+fn rule_rudp_l2_a_path_that_holds_packets_is_measured_honestly_and_forgotten() {
+    let at_once = Config {
+        max_ack_delay: Duration::ZERO,
+        ..TRACED
+    };
+    let (mut pair, client, server) = Pair::connected(at_once, clean());
+    let measured = |pair: &mut Pair| {
+        let stats = pair.client.conn(client).stats();
+        (stats.srtt.unwrap(), stats.rto, stats.samples)
+    };
+    for _ in 0..50 {
+        pair.client.conn(client).put(b"x").unwrap();
+        pair.run_for(ms(100));
+    }
+    assert_eq!(measured(&mut pair), (ms(40), s(1), 51));
+
+    // For 5 s nothing gets through; then all of it does, one after the other.
+    let held = Rc::new(RefCell::new(Vec::new()));
+    let holder = Rc::clone(&held);
+    pair.lets_pass = Box::new(move |_, from_client, datagram| {
+        if from_client {
+            holder.borrow_mut().push(datagram.to_vec());
+        }
+        !from_client
+    });
+    pair.client.conn(client).put(b"held").unwrap();
+    pair.run_for(s(5));
+    pair.lets_pass = Box::new(|_, _, _| true);
+    for datagram in held.take() {
+        let endpoint = &mut pair.server.endpoint;
+        endpoint.handle_datagram(pair.now, client_addr(), None, &datagram);
+        pair.settle();
+    }
+    pair.run_for(ms(20));
+    let (srtt, rto, samples) = measured(&mut pair);
+    assert_eq!((srtt.as_millis(), rto.as_millis()), (1_967, 9_278));
+
+    let mut after = Vec::new();
+    for _ in 0..60 {
+        pair.client.conn(client).put(b"x").unwrap();
+        pair.run_for(ms(100));
+        after.push(measured(&mut pair));
+    }
+    let first = |is_back: &dyn Fn(Duration, Duration) -> bool| {
+        let back = after.iter().find(|(srtt, rto, _)| is_back(*srtt, *rto));
+        back.expect("it comes back").2 - samples
+    };
+    assert_eq!(first(&|_, rto| rto == s(1)), 22);
+    assert_eq!(first(&|srtt, _| srtt <= ms(44)), 47);
+    let all = [&[b'x'; 50][..], b"held", &[b'x'; 60]].concat();
+    assert_eq!(pair.server.bytes(server), all);
+}
+
+/// (L2)
+#[test]
+fn rule_rudp_l2_the_delay_of_acks_is_gone_from_the_model_with_the_first_burst() {
+    let link = LinkConfig {
+        rate: Some(20_000_000),
+        ..clean()
+    };
+    let after = |thin: u32| {
+        let (mut pair, client, _) = Pair::connected(TRACED, link.clone());
+        for _ in 0..thin {
+            pair.client.conn(client).put(b"x").unwrap();
+            pair.run_for(ms(100)); // a round trip of 40 ms, and the 25 of the ACK
+        }
+        let srtt = pair.client.conn(client).stats().srtt.unwrap();
+        pair.client.send_all(client, &pattern(8_000_000));
+        pair.run_for(s(2));
+        let window = pair.client.conn(client).stats().congestion_window;
+        (srtt.as_millis(), window)
+    };
+    let (short, usual) = after(0);
+    let (long, window) = after(120);
+    assert_eq!((short, long), (40, 65));
+    assert_eq!(window, usual, "which is of the shortest round trip (G8)");
 }
 
 /// `count` packets leave at this instant; answers the number of the first.

@@ -88,3 +88,23 @@ impl Path {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (L2)
+    #[test]
+    fn a_packet_that_was_held_back_is_the_shortest_round_trip_for_one_sample_at_most() {
+        let [at, held] = [Duration::from_secs, Duration::from_secs];
+        let usual = Duration::from_millis(40);
+        for (until, shortest) in [(10, usual), (12, held(11))] {
+            let mut path = Path::new();
+            path.handle_rtt(at(1), usual);
+            path.handle_rtt(at(until), held(until - 1));
+            assert_eq!(path.min_rtt(), Some(shortest), "alone after {until} s");
+            path.handle_rtt(at(until), usual);
+            assert_eq!(path.min_rtt(), Some(usual));
+        }
+    }
+}
