@@ -2,6 +2,7 @@
 
 mod acks;
 mod bounds;
+mod bundles;
 mod close;
 mod congestion;
 mod cookies;
