@@ -144,7 +144,8 @@ fn rule_rudp_l2_the_delay_of_acks_is_gone_from_the_model_with_the_first_burst() 
     let (short, usual) = after(0);
     let (long, window) = after(120);
     assert_eq!((short, long), (40, 65));
-    assert_eq!(window, usual, "which is of the shortest round trip (G8)");
+    // It is twice the pipe (G8); with the delay of ACKs in it, that would be 60 % more.
+    assert!(window.abs_diff(usual) <= usual / 20, "{window}, {usual}");
 }
 
 /// `count` packets leave at this instant; answers the number of the first.
