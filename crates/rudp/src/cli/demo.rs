@@ -14,7 +14,11 @@ use rudp::{
 };
 use serde_json::{Value, json};
 
-use super::{Exit, attempt, interrupted, keep, print, print_error, totals, trace::TraceFile, us};
+use super::{
+    Exit, attempt, interrupted, keep, print, print_error, totals,
+    trace::{TraceArg, TraceFile},
+    us,
+};
 
 /// What `rudp demo` takes.
 #[derive(clap::Args, Clone, Debug)]
@@ -29,10 +33,8 @@ pub(crate) struct Args {
     /// Seed of the file made and of all chance in the network
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = units::count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Write what the sender's connections did as lines of JSON (qlog), for `rudp plot`; what was in
-    /// FILE is lost
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArg,
     /// Print a line of JSON for each event, and one with all numbers at the end
     #[arg(long)]
     json: bool,
@@ -43,7 +45,7 @@ impl Args {
     pub(crate) async fn run(self) -> Exit {
         let json = self.json;
         let trace = match self.open_trace() {
-            Ok(trace) => trace.map(Arc::new),
+            Ok(trace) => trace,
             Err(error) => return Exit::of(json, Err(error)),
         };
         let options = Options {
@@ -107,12 +109,12 @@ impl Args {
     }
 
     /// Opens the trace, once it is sure that no file of the three replaces another.
-    fn open_trace(&self) -> anyhow::Result<Option<TraceFile>> {
-        for read_or_written in self.file.iter().chain(&self.trace) {
+    fn open_trace(&self) -> anyhow::Result<Option<Arc<TraceFile>>> {
+        for read_or_written in self.file.iter().chain(&self.trace.path) {
             keep(read_or_written, &self.html, "--html")?;
         }
         let (title, to_send) = ("rudp demo", self.file.as_slice());
-        TraceFile::open(self.trace.as_deref(), title, VantagePoint::Client, to_send)
+        self.trace.open(title, VantagePoint::Client, to_send)
     }
 }
 

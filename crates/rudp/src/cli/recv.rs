@@ -12,7 +12,10 @@ use netsim::options::takes_hyphens;
 use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
-use super::{Exit, interrupted, listen_address, print, trace::TraceFile};
+use super::{
+    Exit, interrupted, listen_address, print,
+    trace::{TraceArg, TraceFile},
+};
 use rudp::{EndpointOptions, FileName, Folder, Handle, ReceiveEvent, Receiver, Receiving};
 
 /// What `rudp recv` takes.
@@ -32,10 +35,8 @@ pub(crate) struct Args {
     /// Print a line of JSON for each event
     #[arg(long)]
     json: bool,
-    /// Write what the connections did (timers, packets, losses, windows) into FILE, a line of
-    /// JSON for each event (qlog), for `rudp plot`; what was in FILE is lost
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArg,
 }
 
 impl Args {
@@ -48,13 +49,7 @@ impl Args {
     async fn receive(self) -> anyhow::Result<()> {
         survive_file_size_limit()?;
         let folder = Folder::open(self.folder)?;
-        let trace = TraceFile::open(
-            self.trace.as_deref(),
-            "rudp recv",
-            VantagePoint::Server,
-            &[],
-        )?;
-        let trace = trace.map(Arc::new);
+        let trace = self.trace.open("rudp recv", VantagePoint::Server, &[])?;
         let log = Log {
             json: self.json,
             names: Mutex::default(),

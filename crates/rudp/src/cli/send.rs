@@ -17,7 +17,9 @@ use rto::qlog::VantagePoint;
 use serde_json::{Value, json};
 
 use super::{
-    Exit, address, attempt, interrupted, print, print_error, resolve, totals, trace::TraceFile, us,
+    Exit, address, attempt, interrupted, print, print_error, resolve, totals,
+    trace::{TraceArg, TraceFile},
+    us,
 };
 use rudp::{
     Attempt, Clock, Report, SendError, SendEvent, SendOptions, Sending, protocol::RefusalCode, send,
@@ -46,10 +48,8 @@ pub(crate) struct Args {
     /// Print a line of JSON for each file
     #[arg(long)]
     json: bool,
-    /// Write what the connections and the backoff did (timers, packets, losses, windows) into FILE, a line of
-    /// JSON for each event (qlog), for `rudp plot`; what was in FILE is lost
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArg,
 }
 
 impl Args {
@@ -59,16 +59,12 @@ impl Args {
         let prepared = async {
             Ok((
                 resolve(&self.server).await?,
-                TraceFile::open(
-                    self.trace.as_deref(),
-                    "rudp send",
-                    VantagePoint::Client,
-                    &self.files,
-                )?,
+                self.trace
+                    .open("rudp send", VantagePoint::Client, &self.files)?,
             ))
         };
         let (server, trace) = match prepared.await {
-            Ok((server, trace)) => (server, trace.map(Arc::new)),
+            Ok((server, trace)) => (server, trace),
             Err(error) => return Exit::of(self.json, Err(error)),
         };
         let mut worst = self.send_all(server, trace.as_ref()).await;
@@ -112,7 +108,7 @@ impl Args {
         options.backoff.max_elapsed = self.give_up_after;
         options.backoff.max_attempts = self.max_attempts.and_then(NonZeroU32::new);
         options.endpoint.clock = clock;
-        options.endpoint.config.trace = self.trace.is_some();
+        options.endpoint.config.trace = self.trace.path.is_some();
         options
     }
 }

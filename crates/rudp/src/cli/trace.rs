@@ -28,8 +28,8 @@ use std::{
     fmt,
     fs::File,
     io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -41,6 +41,51 @@ use rudp::{
     Attempt, CongestionMetrics, HandshakeStep, ReceiveEvent, Receiving, SendEvent, Sending, Step,
     Trace, TracedPacket,
 };
+
+/// The flag that asks for a trace.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct TraceArg {
+    /// Write what happened (timers, packets, losses, windows, attempts to connect) into FILE, a line of
+    /// JSON for each event (qlog), for `rudp plot`; what was in FILE is lost
+    #[arg(long = "trace", value_name = "FILE")]
+    pub(super) path: Option<PathBuf>,
+}
+
+impl TraceArg {
+    /// Opens the file that the user named, if any, and empties it.
+    ///
+    /// # Errors
+    /// It is one of those to be sent, or cannot be written.
+    pub(super) fn open(
+        &self,
+        title: &str,
+        vantage_point: VantagePoint,
+        to_send: &[PathBuf],
+    ) -> anyhow::Result<Option<Arc<TraceFile>>> {
+        let Some(path) = &self.path else {
+            return Ok(None);
+        };
+        for file in to_send {
+            keep(file, path, "--trace")?;
+        }
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let state = State {
+            out: BufWriter::new(file),
+            failed: None,
+        };
+        let trace = TraceFile {
+            path: path.clone(),
+            state: Mutex::new(state),
+        };
+        let header = Header {
+            title,
+            vantage_point,
+        };
+        trace.write(header);
+        Ok(Some(Arc::new(trace)))
+    }
+}
 
 /// A file of lines. Those of one `group_id` are in the order of time.
 ///
@@ -57,40 +102,6 @@ struct State {
 }
 
 impl TraceFile {
-    /// Opens the file that the user named, if any, and empties it.
-    ///
-    /// # Errors
-    /// It is one of those to be sent, or cannot be written.
-    pub(super) fn open(
-        path: Option<&Path>,
-        title: &str,
-        vantage_point: VantagePoint,
-        to_send: &[PathBuf],
-    ) -> anyhow::Result<Option<Self>> {
-        let Some(path) = path else {
-            return Ok(None);
-        };
-        for file in to_send {
-            keep(file, path, "--trace")?;
-        }
-        let file =
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        let state = State {
-            out: BufWriter::new(file),
-            failed: None,
-        };
-        let trace = Self {
-            path: path.to_owned(),
-            state: Mutex::new(state),
-        };
-        let header = Header {
-            title,
-            vantage_point,
-        };
-        trace.write(header);
-        Ok(Some(trace))
-    }
-
     /// Writes what a sender of `file` tells.
     pub(super) fn sender(&self, file: &str, event: &SendEvent) {
         match &event.what {
