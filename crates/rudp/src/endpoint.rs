@@ -140,7 +140,9 @@ impl Endpoint {
     pub fn client_to(server: SocketAddr, options: EndpointOptions) -> io::Result<Self> {
         let offload = options.segmentation_offload;
         let socket = BatchSocket::connect(server, options.socket_buffer, offload)?;
-        Self::start(socket, options)
+        let endpoint = Self::start(socket, options)?;
+        endpoint.shared.lock().accept_nobody();
+        Ok(endpoint)
     }
 
     fn start(socket: BatchSocket, options: EndpointOptions) -> io::Result<Self> {
@@ -199,9 +201,10 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// Waits for the next connection from a client. `None`: there will be no
-    /// more. While [`max_connections`](Config::max_connections) wait to be accepted, those that are
-    /// over included, further ones are aborted. Cancel-safe.
+    /// Waits for the next connection from a client. `None`: there will be no more, since the endpoint
+    /// is one of [`client_to`](Self::client_to), or its runtime has ended. While
+    /// [`max_connections`](Config::max_connections) wait to be accepted, those that are over included,
+    /// further ones are aborted. Cancel-safe.
     pub async fn accept(&self) -> Option<Connection> {
         self.incoming.lock().await.recv().await
     }

@@ -198,6 +198,11 @@ impl State {
         }
     }
 
+    /// No client can come.
+    pub(crate) fn accept_nobody(&mut self) {
+        self.incoming = None;
+    }
+
     /// Takes no more connections and aborts those that are open.
     pub(crate) fn stop(&mut self, code: u64, reason: &str) {
         self.core.listen(false);

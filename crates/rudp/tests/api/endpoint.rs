@@ -144,6 +144,12 @@ async fn an_endpoint_for_one_server_connects_to_no_other() {
 }
 
 #[tokio::test]
+async fn an_endpoint_for_one_server_accepts_nobody_and_says_so() {
+    let client = client_to(endpoint().local_addr());
+    assert!(within(client.accept()).await.is_none());
+}
+
+#[tokio::test]
 async fn an_abandoned_connect_leaves_nothing_behind() {
     let silent = std::net::UdpSocket::bind(any()).expect("a socket");
     let address = silent.local_addr().expect("bound");

@@ -40,6 +40,23 @@ async fn an_abort_is_told_to_its_own_side_even_if_the_endpoint_goes_at_once() {
 }
 
 #[test]
+fn an_endpoint_ends_with_its_runtime_and_so_do_its_connections() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().expect("a runtime")
+    };
+    let first = runtime();
+    let pair = first.block_on(default_pair());
+    drop(first);
+    runtime().block_on(async {
+        assert!(within(pair.endpoints.1.accept()).await.is_none());
+        for connection in [pair.client, pair.server] {
+            assert_eq!(within(connection.closed()).await, own_end(0, ""));
+        }
+    });
+}
+
+#[test]
 fn an_end_says_whose_it_was_and_why() {
     let peer = |code, reason: &str| {
         let reason = reason.to_owned();
