@@ -11,6 +11,8 @@ pub enum OptionsError {
     Transport(rudp_proto::ConfigError),
     /// Those that say when to connect again.
     Backoff(grpc_backoff::ConfigError),
+    /// [`ListenerOptions::max_sessions`](crate::ListenerOptions::max_sessions) is 0.
+    NoSessions,
 }
 
 impl fmt::Display for OptionsError {
@@ -18,6 +20,7 @@ impl fmt::Display for OptionsError {
         match self {
             Self::Transport(error) => error.fmt(f),
             Self::Backoff(error) => error.fmt(f),
+            Self::NoSessions => f.write_str("max_sessions is 0: no session could begin"),
         }
     }
 }

@@ -49,11 +49,11 @@ use session::Session;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, EndpointOptions::default())?;
 /// let address = endpoint.local_addr();
-/// let listener = ResumableListener::start(endpoint, ListenerOptions::default());
+/// let listener = ResumableListener::start(endpoint, ListenerOptions::default())?;
 /// let mut client = Resumable::connect(address, ResumableOptions::default())?;
 /// client.write_all(b"hello").await?; // returns before there is a connection
 /// client.shutdown().await?;
-/// let mut server = listener.accept().await.ok_or("the listener ended")?;
+/// let mut server = listener.accept().await;
 /// let mut heard = String::new();
 /// server.read_to_string(&mut heard).await?;
 /// assert_eq!(heard, "hello");

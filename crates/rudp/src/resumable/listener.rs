@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -18,10 +19,11 @@ use super::{
     link::{Hello, Link, code},
     sessions::{Arrival, Sessions},
 };
-use crate::{Connection, Endpoint, Observer};
+use crate::{Connection, Endpoint, Observer, OptionsError};
 
 /// How long a client may take to say which session it wants: 10 s.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Settings of a [`ResumableListener`].
 #[derive(Clone)]
 pub struct ListenerOptions {
@@ -30,8 +32,8 @@ pub struct ListenerOptions {
     /// How long a session waits for its client; default 10 minutes.
     pub lifetime: Duration,
     /// How many sessions there may be, and how many may wait for
-    /// [`accept`](ResumableListener::accept), those that are over included; default 1,024. A client
-    /// with one more is refused, and tries again later.
+    /// [`accept`](ResumableListener::accept), those that are over included; default 1,024, at least
+    /// 1. A client with one more is refused, and tries again later.
     pub max_sessions: usize,
     /// Hears of each connection that carries a session, and of its loss; default: nobody.
     pub observe: Option<Observer<ResumeEvent>>,
@@ -76,9 +78,15 @@ struct Serving {
 }
 
 impl ResumableListener {
-    /// Starts to accept at an endpoint. Must be called within a runtime.
-    #[must_use]
-    pub fn start(endpoint: Endpoint, options: ListenerOptions) -> Self {
+    /// Starts to accept at an endpoint, one of [`Endpoint::bind`]. Must be called within a runtime.
+    ///
+    /// # Errors
+    ///
+    /// The settings are refused.
+    pub fn start(endpoint: Endpoint, options: ListenerOptions) -> Result<Self, OptionsError> {
+        if options.max_sessions == 0 {
+            return Err(OptionsError::NoSessions);
+        }
         let (sessions, accepted) = Sessions::new(options);
         let listener = Self {
             sessions,
@@ -86,15 +94,18 @@ impl ResumableListener {
             serving: Mutex::new(None),
         };
         listener.replace(endpoint);
-        listener
+        Ok(listener)
     }
 
-    /// Waits for the next new session. Cancel-safe.
-    pub async fn accept(&self) -> Option<Resumable> {
-        self.accepted.lock().await.recv().await
+    /// Waits for the next new session, also while it is without an endpoint. Cancel-safe.
+    pub async fn accept(&self) -> Resumable {
+        match self.accepted.lock().await.recv().await {
+            Some(session) => session,
+            None => pending().await, // never: `sessions` keeps the way in
+        }
     }
 
-    /// Goes on with another endpoint, and the sessions with it. The old one and its connections end
+    /// Goes on with another endpoint of [`Endpoint::bind`], and the sessions with it. The old one and its connections end
     /// as by [`Endpoint::abandon`].
     pub fn replace(&self, endpoint: Endpoint) {
         let (stop, stopped) = oneshot::channel();

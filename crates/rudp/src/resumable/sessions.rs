@@ -49,7 +49,7 @@ pub(super) struct Arrival {
 impl Sessions {
     /// The second is where new ones come out.
     pub(super) fn new(options: ListenerOptions) -> (Arc<Self>, mpsc::Receiver<Resumable>) {
-        let most = options.max_sessions.clamp(1, Semaphore::MAX_PERMITS);
+        let most = options.max_sessions.min(Semaphore::MAX_PERMITS);
         let (accept, accepted) = mpsc::channel(most);
         let sessions = Arc::new(Self {
             options,

@@ -3,8 +3,8 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use rudp::{
-    Clock, Endpoint, EndpointOptions, Folder, OptionsError, Receiver, Resumable, ResumableOptions,
-    SendError, SendOptions, grpc_backoff,
+    Clock, Endpoint, EndpointOptions, Folder, ListenerOptions, OptionsError, Receiver, Resumable,
+    ResumableListener, ResumableOptions, SendError, SendOptions, grpc_backoff,
     relay::{Relay, RelayConfig},
     rudp_proto, send,
 };
@@ -72,6 +72,19 @@ async fn a_session_is_not_begun_with_settings_that_make_no_sense() {
 }
 
 #[tokio::test]
+async fn a_listener_without_room_for_a_session_is_refused() {
+    let endpoint = Endpoint::bind(any(), EndpointOptions::default()).expect("a socket");
+    let options = ListenerOptions {
+        max_sessions: 0,
+        ..ListenerOptions::default()
+    };
+    let wrong = ResumableListener::start(endpoint, options).expect_err("nobody could come");
+    assert_eq!(wrong, OptionsError::NoSessions);
+    let said = "max_sessions is 0: no session could begin";
+    assert_eq!(wrong.to_string(), said);
+}
+
+#[tokio::test]
 async fn a_file_is_not_sent_with_settings_that_make_no_sense() {
     let refused = async |options| {
         let observe = Arc::new(nothing);
@@ -95,11 +108,29 @@ async fn a_file_is_not_sent_with_settings_that_make_no_sense() {
 }
 
 #[tokio::test]
-async fn a_relay_says_what_is_wrong_with_its_links_and_does_not_relay_to_itself() {
+async fn a_relay_says_what_is_wrong_with_its_settings_and_does_not_relay_to_itself() {
     let mut config = RelayConfig::default();
     config.back.rate = Some(0);
     let relay = Relay::bind(any(), any(), config, Clock::start());
     assert_inside(relay, &netsim::ConfigError::ZeroRate("rate"));
+
+    let no_flows = RelayConfig {
+        max_flows: 0,
+        ..RelayConfig::default()
+    };
+    let no_time = RelayConfig {
+        idle_timeout: Duration::ZERO,
+        ..RelayConfig::default()
+    };
+    for (config, said) in [
+        (no_flows, "max_flows is 0: at least 1 is needed"),
+        (no_time, "idle_timeout is 0s: a flow needs more to live"),
+    ] {
+        let relay = Relay::bind(any(), any(), config, Clock::start());
+        let error = relay.expect_err("nothing would pass");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), said);
+    }
 
     let (_keeper, listen) = closed();
     let relay = Relay::bind(listen, listen, RelayConfig::default(), Clock::start());

@@ -45,7 +45,8 @@ pub(crate) fn bind(address: SocketAddr) -> Endpoint {
 pub(crate) fn listen(options: ListenerOptions) -> (ResumableListener, SocketAddr) {
     let endpoint = bind(any());
     let address = endpoint.local_addr();
-    (ResumableListener::start(endpoint, options), address)
+    let listener = ResumableListener::start(endpoint, options).expect("room for a session");
+    (listener, address)
 }
 
 pub(crate) fn connect(address: SocketAddr) -> Resumable {

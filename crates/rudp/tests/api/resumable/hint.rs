@@ -54,7 +54,7 @@ async fn a_lost_hello_is_repeated_by_the_last_connection_s_round_trip() {
     assert_eq!(next().await, Told::Hello);
     assert_eq!(next().await, Told::Again(Config::GAMES.initial_rto));
     path.black_out(Duration::ZERO);
-    let mut server = within(listener.accept()).await.expect("one");
+    let mut server = within(listener.accept()).await;
     within(client.write_all(b"there and back"))
         .await
         .expect("room");

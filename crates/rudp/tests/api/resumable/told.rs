@@ -36,7 +36,7 @@ async fn each_side_hears_of_cuts_attempts_and_what_is_sent_again() {
         ..client_options()
     };
     let mut client = Resumable::connect(path.address, options).expect("a good config");
-    let mut server = within(listener.accept()).await.expect("one");
+    let mut server = within(listener.accept()).await;
     within(client.write_all(b"before")).await.expect("room");
     within(server.read_exact(&mut [0; 6]))
         .await
@@ -88,7 +88,7 @@ async fn each_side_hears_of_cuts_attempts_and_what_is_sent_again() {
         }
     }
     let _next = connect(server_address);
-    let next = within(listener.accept()).await.expect("one more");
+    let next = within(listener.accept()).await;
     assert_eq!(next.number(), 1);
     let event = within(at_server.recv()).await.expect("it is told of");
     assert_eq!((event.session, event.what), (1, carried(1, 0)));
@@ -99,7 +99,7 @@ async fn each_side_hears_of_cuts_attempts_and_what_is_sent_again() {
 async fn a_session_hears_that_nothing_answers_and_that_something_does_again() {
     let endpoint = Endpoint::bind(any(), EndpointOptions::default()).expect("a socket");
     let server_address = endpoint.local_addr();
-    let listener = ResumableListener::start(endpoint, ListenerOptions::default());
+    let listener = ResumableListener::start(endpoint, ListenerOptions::default()).expect("room");
     let (address, control) = relay_to(server_address);
     let (observe, mut told) = ear();
     let mut options = ResumableOptions {
@@ -113,7 +113,7 @@ async fn a_session_hears_that_nothing_answers_and_that_something_does_again() {
     options.endpoint.config.limits.r1 = rto::Threshold::Retransmissions(1);
     let mut client = Resumable::connect(address, options).expect("a good config");
     within(client.write_all(b"before")).await.expect("room");
-    let mut server = within(listener.accept()).await.expect("one");
+    let mut server = within(listener.accept()).await;
     within(server.read_exact(&mut [0; 6]))
         .await
         .expect("6 bytes");
