@@ -1,6 +1,7 @@
 //! One test for each rule of `spec/rudp.md`.
 
 mod acks;
+mod base_loss;
 mod bounds;
 mod bundles;
 mod close;

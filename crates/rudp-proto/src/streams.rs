@@ -36,8 +36,8 @@ use sending::Sending;
 pub(crate) use window::Window;
 
 /// How large windows are at first, of a stream and of a connection; they grow (F7).
-const STREAM_WINDOW: u64 = 512 << 10;
-const CONNECTION_WINDOW: u64 = 1 << 20;
+const STREAM_WINDOW: u64 = 2 << 20;
+const CONNECTION_WINDOW: u64 = 3 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Streams {

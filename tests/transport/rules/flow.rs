@@ -214,7 +214,7 @@ fn rule_rudp_f7_a_window_grows_on_a_fast_long_path_and_not_on_a_thin_one() {
     // The last step from one limit to the next: a quarter of the window.
     for (link, len, step) in [
         (path(100_000_000, ms(100), 2_500_000), 24 << 20, 2 << 20),
-        (path(1_000_000, ms(10), 25_000), 3 << 20, 128 << 10),
+        (path(1_000_000, ms(10), 25_000), 3 << 20, 512 << 10),
     ] {
         let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);
         pair.client.send_all(client, &pattern(len));

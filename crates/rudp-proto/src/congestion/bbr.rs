@@ -1,7 +1,9 @@
 //! A model of the path instead of an answer to losses: its bandwidth and its shortest round trip,
 //! probed in turn (G8). The states are those of BBR (draft-ietf-ccwg-bbr, version 3); what counts
-//! as congestion is not: a loss alone is no evidence (G9).
+//! as congestion is not: a loss alone is no evidence (G9), and what the path loses by itself is sent
+//! in addition (G10).
 
+mod base_loss;
 mod cycle;
 mod others;
 mod path;
@@ -14,6 +16,7 @@ use super::evidence::Round;
 use super::math::{bytes_in, percent, rate_of};
 use super::{Ack, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
+use base_loss::BaseLoss;
 use cycle::Cycle;
 use others::Outbreak;
 use path::Path;
@@ -68,6 +71,7 @@ pub(super) struct Bbr {
     probed_from: u64,
     outbreak: Outbreak,
     round: Round,
+    base_loss: BaseLoss,
     growth: Growth,
     aggregation: Aggregation,
     /// Startup has found the bandwidth.
@@ -96,6 +100,7 @@ impl Bbr {
             probed_from: u64::MAX,
             outbreak: Outbreak::default(),
             round: Round::default(),
+            base_loss: BaseLoss::default(),
             growth: Growth::default(),
             aggregation: Aggregation::default(),
             filled: false,
@@ -144,8 +149,7 @@ impl Bbr {
             Phase::Cruise | Phase::Refill | Phase::ProbeRtt(_) => 100,
             Phase::Up => 125,
         };
-        let bandwidth = self.path.bandwidth().min(self.bounds.low_rate);
-        let rate = percent(bandwidth.max(self.first_bandwidth()), gain);
+        let rate = percent(self.bandwidth().max(self.first_bandwidth()), gain);
         (rate > 0).then_some(rate)
     }
 
@@ -159,13 +163,24 @@ impl Bbr {
         }
     }
 
+    /// What must leave for the rate to arrive, in bytes per second.
+    fn bandwidth(&self) -> u64 {
+        let arrives = self.path.bandwidth().min(self.bounds.low_rate);
+        self.base_loss.made_up(arrives)
+    }
+
+    /// Less leaves than the path carries.
+    fn is_slow(&self) -> bool {
+        matches!(self.phase, Phase::Drain | Phase::Down)
+    }
+
     /// So many percent of what fills the pipe without a queue.
     fn pipe(&self, share: u64) -> u64 {
         self.pipe_of(self.path.min_rtt(), share)
     }
 
     fn pipe_of(&self, rtt: Option<Duration>, share: u64) -> u64 {
-        let bandwidth = self.path.bandwidth().min(self.bounds.low_rate);
+        let bandwidth = self.bandwidth();
         match rtt {
             Some(rtt) if bandwidth > 0 => {
                 percent(bytes_in(rtt, bandwidth), share).max(self.min_pipe())
@@ -210,12 +225,21 @@ impl Bbr {
             self.phase = Phase::ProbeRtt(None);
         }
         self.update_phase(ack, round_over);
+        if round_over {
+            self.base_loss.begin_round(self.is_slow());
+        }
         self.grow(ack);
         begins
     }
 
     /// A round ended: does it show congestion (G9), and does the bandwidth still grow?
     fn handle_round(&mut self, ack: &Ack) {
+        self.base_loss.handle_round(
+            &self.round,
+            self.path.min_rtt(),
+            self.is_slow(),
+            self.packet,
+        );
         self.cycle.handle_round();
         self.path.handle_round(self.round.mean_rtt());
         self.aggregation.handle_round();
@@ -225,13 +249,18 @@ impl Bbr {
         }
         self.filled |= self.growth.is_over();
         let stalled = probing && self.growth.rounds > 0;
+        if self.phase == Phase::Startup {
+            self.base_loss.handle_startup(&self.round, !stalled);
+        }
         // While the rate still grows, a longer round trip may be the path's own.
         let grows = self.phase == Phase::Startup && !stalled;
         let min_rtt = self.path.min_rtt().filter(|_| !grows);
         let marked = self.round.is_marked() && !grows;
         let cruises = matches!(self.phase, Phase::Down | Phase::Cruise | Phase::Refill);
         let others = cruises && self.outbreak.shows_others(self.packet);
-        if !marked && !others && !self.round.is_congested(min_rtt, stalled, self.packet) {
+        let base_loss = self.base_loss.share();
+        let congested = (self.round).is_congested(min_rtt, stalled, self.packet, base_loss);
+        if !marked && !others && !congested {
             return;
         }
         if marked {
@@ -245,7 +274,8 @@ impl Bbr {
                 self.end_probe(ack.now);
             }
             Phase::Startup | Phase::Up => {
-                self.bounds.high = self.round.most_in_flight.max(self.pipe(100));
+                let most = self.base_loss.made_up(self.round.most_in_flight);
+                self.bounds.high = most.max(self.pipe(100));
                 self.filled = true;
                 if self.phase == Phase::Up {
                     self.end_probe(ack.now);

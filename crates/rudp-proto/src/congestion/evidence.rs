@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Ack;
+use super::math::percent;
 
 /// The share of losses in percent that proves something without a queue: of a path that brings no
 /// more, and of any path; and the fewest full packets that tell it from chance.
@@ -62,20 +63,35 @@ impl Round {
 
     /// Whether its losses are congestion: because of a queue even at its best, because the
     /// delivery rate is `stalled` although more is sent, or because there are too many of the full
-    /// ones, of `packet` bytes.
+    /// ones, of `packet` bytes. `base_loss` is what the path loses by itself, in thousandths.
     pub(super) fn is_congested(
         &self,
         min_rtt: Option<Duration>,
         stalled: bool,
         packet: u64,
+        base_loss: u64,
     ) -> bool {
-        let sent = self.acked.saturating_add(self.lost);
-        let lost = |(share, least): (u64, u64)| {
+        let lost = |(share, least): (u64, u64), usual: u64| {
+            let share = share.saturating_mul(10).saturating_add(usual);
             self.lost >= packet.saturating_mul(least)
-                && self.lost.saturating_mul(100) > sent.saturating_mul(share)
+                && self.lost.saturating_mul(1_000) > self.sent().saturating_mul(share)
         };
-        let many = lost(MANY) || (stalled && lost(SOME));
-        many || (self.lost > 0 && self.is_queued(min_rtt))
+        let usual = percent(base_loss, 150); // and chance
+        let many = lost(MANY, 0) || (stalled && lost(SOME, usual));
+        many || (self.lost > 0 && is_queued(self.rtt, min_rtt))
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.acked.saturating_add(self.lost)
+    }
+
+    /// Most of its packets met a queue.
+    pub(super) fn is_mostly_queued(&self, min_rtt: Option<Duration>) -> bool {
+        is_queued(self.mean_rtt(), min_rtt)
     }
 
     /// The mean of its round trips.
@@ -87,14 +103,14 @@ impl Round {
     pub(super) fn is_marked(&self) -> bool {
         self.ce > 0
     }
+}
 
-    fn is_queued(&self, min_rtt: Option<Duration>) -> bool {
-        let Some((rtt, min)) = self.rtt.zip(min_rtt) else {
-            return false;
-        };
-        let sixteenth = min.checked_div(16).unwrap_or_default();
-        rtt > min.saturating_add(sixteenth.max(LEAST_QUEUE))
-    }
+fn is_queued(rtt: Option<Duration>, min_rtt: Option<Duration>) -> bool {
+    let Some((rtt, min)) = rtt.zip(min_rtt) else {
+        return false;
+    };
+    let sixteenth = min.checked_div(16).unwrap_or_default();
+    rtt > min.saturating_add(sixteenth.max(LEAST_QUEUE))
 }
 
 #[cfg(test)]
@@ -134,17 +150,26 @@ mod tests {
             (299, 6, 32_000, 32, false, false),
             (100, 5, 32_000, 32, true, false),
         ] {
-            let found = round(sent, lost, rtt).is_congested(min(shortest), stalled, PACKET);
+            let found = round(sent, lost, rtt).is_congested(min(shortest), stalled, PACKET, 0);
             assert_eq!(found, congested, "{lost} of {sent}, {rtt} us, {stalled}");
         }
         let unknown = round(100, 10, 90_000);
         assert!(
-            !unknown.is_congested(None, false, PACKET),
+            !unknown.is_congested(None, false, PACKET, 0),
             "no round trip to compare"
         );
         let mut late = round(100, 50, 32_000);
         late.forget_lost();
-        assert!(!late.is_congested(min(32), false, PACKET));
+        assert!(!late.is_congested(min(32), false, PACKET, 0));
+    }
+
+    #[test]
+    fn what_the_path_loses_by_itself_is_no_evidence() {
+        let min = Some(Duration::from_millis(32));
+        for (lost, congested) in [(17, false), (18, true)] {
+            let round = round(100, lost, 32_000); // 10 %, half as much by chance, and 2 %
+            assert_eq!(round.is_congested(min, true, PACKET, 100), congested);
+        }
     }
 
     #[test]

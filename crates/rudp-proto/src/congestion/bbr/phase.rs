@@ -72,6 +72,7 @@ impl Bbr {
         match self.phase {
             Phase::Startup if self.filled => {
                 self.phase = Phase::Drain;
+                self.base_loss.handle_probe_end();
                 self.cycle.restart_rounds();
             }
             Phase::Drain
@@ -85,7 +86,8 @@ impl Bbr {
                 self.round = Round::new(ack.delivered);
             }
             Phase::Down
-                if ack.flight <= self.pipe(100).min(self.with_headroom())
+                if (ack.flight <= self.pipe(100).min(self.with_headroom())
+                    && !self.measures_loss())
                     || self.cycle.rounds() >= MOST_DOWN_ROUNDS =>
             {
                 self.phase = Phase::Cruise;
@@ -102,6 +104,13 @@ impl Bbr {
             Phase::ProbeRtt(until) => self.probe_rtt(ack, until),
             _ => {}
         }
+    }
+
+    /// Where something is lost, the slow part of a cycle lasts a round, which tells what the path
+    /// loses by itself (G10).
+    fn measures_loss(&self) -> bool {
+        let loses = self.base_loss.share() > 0 || self.round.lost() > 0;
+        loses && self.cycle.rounds() == 0
     }
 
     /// More is sent until it shows, as a queue of a quarter of the pipe.
@@ -121,6 +130,7 @@ impl Bbr {
         self.begin_cycle(now);
         self.path.handle_cycle();
         self.outbreak = Outbreak::default(); // what a probe loses is its own
+        self.base_loss.handle_probe_end();
     }
 
     fn probe_rtt(&mut self, ack: &Ack, until: Option<Duration>) {
