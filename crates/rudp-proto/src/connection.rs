@@ -1,8 +1,11 @@
 //! One connection: its parts, and what the application may ask of it.
 //!
-//! [`streams`] is what the application may ask of its streams, [`input`] takes packets, [`output`]
-//! makes them, [`timeouts`] does what is due, [`closing`] ends it all.
+//! [`birth`] begins it, [`streams`] is what the application may ask of its streams, [`input`] takes
+//! packets and [`acked`] their ACKs, [`output`] makes them, [`timeouts`] does what is due, [`closing`]
+//! ends it all.
 
+mod acked;
+mod birth;
 pub(crate) mod closing;
 mod events;
 mod input;
@@ -18,8 +21,6 @@ use core::fmt::{self, Display};
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use rto::Estimator;
-
 use crate::ack::Acks;
 use crate::congestion::Controller;
 use crate::ecn::EcnPath;
@@ -27,8 +28,9 @@ use crate::handshake::{HalfOpen, Handshake};
 use crate::loss::Flight;
 use crate::mtu::Mtu;
 use crate::streams::Streams;
-use crate::wire::{Params, ResetToken};
-use crate::{Config, Ecn, EcnCounts, Event, Side, Stats};
+use crate::wire::Params;
+use crate::{Ecn, EcnCounts, Event, Side, Stats};
+pub(crate) use birth::Birth;
 use events::Events;
 use tracing::Told;
 
@@ -120,113 +122,7 @@ enum Delivery {
     Acked,
 }
 
-/// What both sides' constructors need.
-pub(crate) struct Birth<'a> {
-    pub(crate) now: Duration,
-    pub(crate) config: &'a Config,
-    pub(crate) estimator: Estimator,
-    pub(crate) peer: SocketAddr,
-    pub(crate) local_id: u64,
-    pub(crate) reset_token: ResetToken,
-}
-
 impl Connection {
-    /// A client that begins its handshake (H1).
-    pub(crate) fn connect(birth: &Birth<'_>) -> Self {
-        let preferred = birth.config.versions.preferred();
-        let mut connection = Self::new(birth, Side::Client, preferred);
-        connection.hello_due = true;
-        connection
-    }
-
-    /// A server's side, for the first Hello of a client (H6). It is half open until the client has
-    /// `proved` its address (H11).
-    pub(crate) fn accept(
-        birth: &Birth<'_>,
-        version: u8,
-        client_id: u64,
-        params: Params,
-        proved: bool,
-    ) -> Self {
-        let mut connection = Self::new(birth, Side::Server, version);
-        connection.settings = Delivery::Due;
-        connection.half_open = Some(HalfOpen::default());
-        connection.handle_established(client_id, params);
-        connection.handle_hello(birth.now, proved);
-        connection
-    }
-
-    fn new(birth: &Birth<'_>, side: Side, version: u8) -> Self {
-        let Birth { now, config, .. } = *birth;
-        let rto = birth.estimator.rto();
-        let streams = Streams::new(now, side, config);
-        let (receive_window, stream_window, first_streams, messages) = streams.first_limits();
-        Self {
-            peer: birth.peer,
-            side,
-            version,
-            negotiated: false,
-            local_id: birth.local_id,
-            remote: None,
-            params: Params {
-                receive_window,
-                stream_window,
-                streams: first_streams,
-                messages,
-                idle_timeout: config.idle_timeout,
-                reset_token: birth.reset_token,
-                max_datagram: config.max_datagram as u64,
-                versions: config.versions,
-            },
-            phase: Phase::Connecting,
-            handshake: Handshake::default(),
-            hello_due: false,
-            half_open: None,
-            flight: Flight::new(birth.estimator, config),
-            congestion: Controller::new(config.congestion, birth.local_id),
-            bundles: config.bundles,
-            paced_until: None,
-            streams,
-            acks: Acks::new(config.max_ack_delay),
-            mtu: Mtu::new(config.max_datagram),
-            ecn_path: EcnPath::default(),
-            peer_marks: None,
-            left_marked: false,
-            settings: Delivery::Unneeded,
-            ping_due: false,
-            probe_due: false,
-            path_probe_due: false,
-            retransmission_due: false,
-            closing: closing::Closing::default(),
-            keepalive: config.keepalive,
-            idle_timeout: config.idle_timeout,
-            now,
-            last_received: now,
-            last_sent: now,
-            unreachable_at: None,
-            events: Events::new(config.trace),
-            told: Told::default(),
-            stats: Stats {
-                rto_min: rto,
-                rto_max: rto,
-                ..Stats::default()
-            },
-        }
-    }
-
-    /// Both sides know each other.
-    fn handle_established(&mut self, id: u64, params: Params) {
-        self.remote = Some(Remote { id, params });
-        self.phase = Phase::Open;
-        self.streams.handle_params(&params);
-        let most = usize::try_from(params.max_datagram).unwrap_or(usize::MAX);
-        self.mtu.handle_peer(most); // (U3)
-        self.idle_timeout = self.idle_timeout.min(params.idle_timeout); // (K2)
-        let half = self.idle_timeout.checked_div(2).unwrap_or_default();
-        self.keepalive = self.keepalive.map(|every| every.min(half)); // (K1)
-        self.events.connected = self.half_open.is_none();
-    }
-
     /// Whether the handshake is done and neither side has ended the connection.
     #[must_use]
     pub fn is_established(&self) -> bool {
