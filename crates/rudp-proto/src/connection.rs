@@ -235,6 +235,11 @@ impl Connection {
         self.acks.expected()
     }
 
+    /// When something of the peer last arrived.
+    pub(crate) fn heard_at(&self) -> Duration {
+        self.last_received
+    }
+
     /// Whether the application is not to know of it yet (H11).
     pub(crate) fn is_half_open(&self) -> bool {
         self.half_open.is_some()

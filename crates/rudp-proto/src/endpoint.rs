@@ -18,7 +18,7 @@ use core::time::Duration;
 
 use rto::Estimator;
 
-use crate::handshake::{Keys, UsedCookies};
+use crate::handshake::{Keys, ProvedClients};
 use crate::queue::Queue;
 use crate::{Config, ConfigError, ConnectError, Connection, EndpointStats, Event, Secrets};
 pub use output::Transmit;
@@ -101,7 +101,7 @@ pub struct Endpoint {
     /// Connections that may have an event.
     eventful: BTreeSet<Handle>,
     answers: strangers::Answers,
-    used_cookies: UsedCookies,
+    proved: ProvedClients,
     stats: EndpointStats,
 }
 
@@ -125,7 +125,7 @@ impl Endpoint {
             served: Handle(0),
             eventful: BTreeSet::new(),
             answers: strangers::Answers::default(),
-            used_cookies: UsedCookies::default(),
+            proved: ProvedClients::default(),
             stats: EndpointStats::default(),
         })
     }

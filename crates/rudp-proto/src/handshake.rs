@@ -1,7 +1,6 @@
 //! Before there is a connection: ids, reset tokens, cookies, and the client's
 //! Hellos.
 
-use alloc::collections::BTreeSet;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -9,6 +8,7 @@ use core::time::Duration;
 use rto::Sample;
 
 use crate::Secrets;
+use crate::queue::Queue;
 use crate::trace::HandshakeStep;
 use crate::wire::{Cookie, HELLO_LEN, ResetToken};
 
@@ -22,8 +22,8 @@ pub(crate) const FIRST_KEEPALIVE: Duration = Duration::from_secs(10);
 /// How many bytes an unproven address may get for each that came from it (H3).
 const AMPLIFICATION: usize = 3;
 
-/// Used cookies that are remembered, the newest ones; older ones are all refused (H6).
-const MAX_USED_COOKIES: usize = 8192;
+/// Clients with a proof that are remembered, the newest ones (H6).
+const MAX_PROVED_CLIENTS: usize = 8192;
 
 /// Everything unpredictable, derived from the host's [`Secrets`] by keyed BLAKE3.
 pub(crate) struct Keys {
@@ -103,27 +103,31 @@ impl Keys {
     }
 }
 
-/// The cookies that made a connection: none makes another one (H6).
+/// Clients that have proved their address, by when they did: what comes late of one makes no second
+/// connection (H6).
 #[derive(Debug, Default)]
-pub(crate) struct UsedCookies {
-    /// By time of issue, then MAC.
-    newest: BTreeSet<(u64, [u8; 16])>,
-    /// What was issued before is refused unseen.
-    floor_ms: u64,
+pub(crate) struct ProvedClients {
+    /// By address and client id, as long as cookies are good that were issued before.
+    newest: Queue<Duration, (SocketAddr, u64)>,
+    /// Cookies that were issued until then are refused: their clients may be forgotten.
+    forgotten: Option<Duration>,
 }
 
-impl UsedCookies {
-    pub(crate) fn allow(&self, cookie: &Cookie) -> bool {
-        let key = (cookie.issued_ms, cookie.mac);
-        cookie.issued_ms >= self.floor_ms && !self.newest.contains(&key)
+impl ProvedClients {
+    /// Whether this cookie of the client would be the first to make a connection.
+    pub(crate) fn allow(&self, from: SocketAddr, client_id: u64, cookie: &Cookie) -> bool {
+        let is_younger = |at| cookie.issued_ms > milliseconds(at);
+        self.forgotten.is_none_or(is_younger) && !self.newest.contains(&(from, client_id))
     }
 
-    pub(crate) fn insert(&mut self, cookie: Cookie) {
-        self.newest.insert((cookie.issued_ms, cookie.mac));
-        if self.newest.len() > MAX_USED_COOKIES
-            && let Some((issued_ms, _)) = self.newest.pop_first()
-        {
-            self.floor_ms = issued_ms.saturating_add(1);
+    /// A connection gets no further cookies, so all that its client has were issued before.
+    pub(crate) fn insert(&mut self, now: Duration, from: SocketAddr, client_id: u64) {
+        let is_over = |at: Duration| at.saturating_add(COOKIE_LIFETIME) < now;
+        while self.newest.pop_if(is_over).is_some() {}
+        self.newest.set((from, client_id), Some(now));
+        if self.newest.len() > MAX_PROVED_CLIENTS {
+            self.forgotten = self.newest.first().max(self.forgotten);
+            self.newest.pop_if(|_| true);
         }
     }
 }

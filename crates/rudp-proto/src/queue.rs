@@ -37,6 +37,16 @@ impl<K: Ord + Copy, V: Ord + Copy> Queue<K, V> {
         }
     }
 
+    /// Whether it waits.
+    pub(crate) fn contains(&self, value: &V) -> bool {
+        self.of.contains_key(value)
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.of.len()
+    }
+
     /// What the first one waits for.
     pub(crate) fn first(&self) -> Option<K> {
         self.order.first().map(|(key, _)| *key)
@@ -115,6 +125,7 @@ mod tests {
         queue.set('a', Some(1));
         queue.set('d', Some(4));
         queue.set('b', None);
+        assert!(queue.len() == 3 && queue.contains(&'d') && !queue.contains(&'b'));
         assert_eq!(queue.first(), Some(1));
         assert_eq!(queue.pop_if(|key| key < 1), None);
         let order: [Option<char>; 4] = core::array::from_fn(|_| queue.pop_if(|_| true));

@@ -89,7 +89,7 @@ pub struct EndpointStats {
     pub unknown: u64,
     /// Hellos dropped because the endpoint does not listen.
     pub not_listening: u64,
-    /// Cookies that were wrong or too old (H5).
+    /// Cookies that were wrong, too old (H5), or of a client that made its connection (H6).
     pub bad_cookies: u64,
     /// Challenges sent (H4).
     pub challenges_sent: u64,

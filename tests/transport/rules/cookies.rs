@@ -1,9 +1,11 @@
 //! Challenges and cookies, H3 to H6.
 
+use std::time::Duration;
+
 use conformance::datagrams::encoded;
 use conformance::pair::{Pair, clean, client_addr, endpoint, server_addr};
 use conformance::time::{ms, s};
-use rudp_proto::wire::{Cookie, HELLO_LEN, Packet};
+use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
 use rudp_proto::{COOKIE_LIFETIME, Config, Endpoint, Event, Secrets};
 
 use super::{CHALLENGING, hello};
@@ -134,9 +136,85 @@ fn rule_rudp_h6_a_cookie_makes_one_connection() {
     assert!(server.stats().bad_cookies > 0);
 }
 
-/// Whatever the server forgets of the cookies that were used, it takes none twice (H6).
+/// What the server has to say to a Hello of client 5.
+fn answer(server: &mut Endpoint, now: Duration, cookie: Option<Cookie>) -> Vec<u8> {
+    let mut datagram = encoded(&hello(5, cookie));
+    server.handle_datagram(now, client_addr(), None, &datagram);
+    server.poll_transmit(now, 1, &mut datagram).expect("one");
+    datagram
+}
+
+/// How many connections there are to accept, each of which is ended.
+fn accepted(server: &mut Endpoint, now: Duration) -> usize {
+    let mut count = 0;
+    while let Some((handle, event)) = server.poll_event() {
+        if event == Event::Connected {
+            count += 1;
+            let connection = server.connection_mut(handle);
+            connection.expect("it lives").abort(1, "");
+        }
+    }
+    let mut datagram = Vec::new();
+    while server.poll_transmit(now, 1, &mut datagram).is_some() {}
+    count
+}
+
+/// Whichever of its Hellos come late, with a cookie that is still good (H6).
 #[test]
-fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
+fn rule_rudp_h6_a_client_makes_one_connection() {
+    for proved_by_data in [false, true] {
+        let crowd = usize::from(proved_by_data);
+        let config = Config {
+            max_half_open: crowd,
+            ..CHALLENGING
+        };
+        let mut server = endpoint(config, 2);
+        server.listen(true);
+        let stranger = "10.0.0.3:1000".parse().unwrap();
+        let mut datagram = encoded(&hello(1, None));
+        server.handle_datagram(s(0), stranger, None, &datagram);
+        _ = server.poll_transmit(s(0), 1, &mut datagram);
+        let cookies = [s(0), s(1)].map(|now| {
+            let challenge = answer(&mut server, now, None);
+            let Ok(Packet::Challenge { cookie, .. }) = Packet::decode(&challenge, 0) else {
+                panic!("it is crowded");
+            };
+            cookie
+        });
+        if proved_by_data {
+            server.handle_unreachable(s(1), stranger);
+            let settings = answer(&mut server, s(1), None);
+            let Ok(Packet::Data { frames, .. }) = Packet::decode(&settings, 0) else {
+                panic!("it is crowded no more");
+            };
+            let [Frame::Settings { connection_id, .. }] = frames[..] else {
+                panic!("{frames:?}");
+            };
+            let ping = encoded(&Packet::Data {
+                to: connection_id,
+                number: 0,
+                frames: vec![Frame::Ping],
+            });
+            server.handle_datagram(s(2), client_addr(), None, &ping);
+        } else {
+            answer(&mut server, s(2), Some(cookies[1]));
+        }
+        assert_eq!(accepted(&mut server, s(2)), 1);
+        for late in [s(2), s(60), COOKIE_LIFETIME] {
+            server.handle_timeout(late);
+            for cookie in cookies {
+                let hello = encoded(&hello(5, Some(cookie)));
+                server.handle_datagram(late, client_addr(), None, &hello);
+                assert_eq!(accepted(&mut server, late), 0, "{late:?}");
+            }
+        }
+        assert!(server.stats().bad_cookies > 0);
+    }
+}
+
+/// Whatever the server forgets of the clients that it knew, it takes none twice (H6).
+#[test]
+fn rule_rudp_h6_many_clients_are_remembered_and_older_cookies_refused() {
     const COUNT: u64 = 10_000; // more than are remembered
     let config = Config {
         max_connections: 1,
@@ -145,38 +223,32 @@ fn rule_rudp_h6_many_cookies_are_remembered_and_older_ones_refused() {
     let mut server = endpoint(config, 2);
     server.listen(true);
     let mut datagram = Vec::new();
-    let mut cookies = Vec::new();
-    for id in 0..COUNT {
-        let now = ms(id);
+    let mut challenge = |server: &mut Endpoint, id: u64| {
+        let now = ms(2 * id);
         server.handle_datagram(now, client_addr(), None, &encoded(&hello(id, None)));
         assert!(server.poll_transmit(now, 1, &mut datagram).is_some());
         match Packet::decode(&datagram, 0) {
-            Ok(Packet::Challenge { cookie, .. }) => cookies.push(cookie),
+            Ok(Packet::Challenge { cookie, .. }) => cookie,
             other => panic!("{other:?}"),
         }
-    }
-    let now = ms(COUNT);
-    let mut accepted = |id: u64, cookie: Cookie| {
-        let replay = encoded(&hello(id, Some(cookie)));
-        server.handle_datagram(now, client_addr(), None, &replay);
-        let connected = server.poll_event();
-        if let Some((handle, _)) = connected {
-            let connection = server.connection_mut(handle);
-            connection.expect("it lives").abort(1, "");
-            assert!(server.poll_event().is_some(), "it ended");
-        }
-        while server.poll_transmit(now, 1, &mut datagram).is_some() {}
-        connected.is_some()
     };
-    let (last, others) = cookies.split_last().unwrap();
-    let first: Vec<bool> = (0..)
-        .zip(others)
-        .map(|(id, cookie)| accepted(id, *cookie))
-        .collect();
-    assert!(first.iter().all(|good| *good));
-    let again = (0..)
-        .zip(others)
-        .filter(|(id, cookie)| accepted(*id, **cookie));
-    assert_eq!(again.count(), 0);
-    assert!(accepted(COUNT - 1, *last), "a newer one is good");
+    let accept = |server: &mut Endpoint, now: Duration, id: u64, cookie: Cookie| {
+        let hello = encoded(&hello(id, Some(cookie)));
+        server.handle_datagram(now, client_addr(), None, &hello);
+        accepted(server, now)
+    };
+    let unused = challenge(&mut server, 0);
+    let mut cookies = Vec::new();
+    for id in 1..COUNT {
+        let cookie = challenge(&mut server, id);
+        assert_eq!(accept(&mut server, ms(2 * id + 1), id, cookie), 1, "{id}");
+        cookies.push((id, cookie));
+    }
+    let now = ms(2 * COUNT);
+    for (id, cookie) in cookies {
+        assert_eq!(accept(&mut server, now, id, cookie), 0, "{id} again");
+    }
+    assert_eq!(accept(&mut server, now, 0, unused), 0, "too old");
+    let fresh = challenge(&mut server, COUNT);
+    assert_eq!(accept(&mut server, now, COUNT, fresh), 1);
 }

@@ -61,6 +61,8 @@ impl Endpoint {
         if is_half_open {
             self.half_open.insert(handle);
             add(&mut self.stats.half_open, 1);
+        } else {
+            self.remember_client(handle);
         }
         self.touch(handle);
         handle
@@ -73,14 +75,24 @@ impl Endpoint {
         let known = connection.remote_id();
         change(connection);
         let learned = known != connection.remote_id();
-        if !connection.is_half_open() {
-            self.half_open.remove(&handle);
+        if !connection.is_half_open() && self.half_open.remove(&handle) {
+            self.remember_client(handle);
         }
         if learned {
             self.table.index_remote(handle);
         }
         self.touch(handle);
         self.bury(handle);
+    }
+
+    /// A client has proved its address; a server proves nothing, and is not known by its id yet (H6).
+    fn remember_client(&mut self, handle: Handle) {
+        if let Some(connection) = self.table.get(handle)
+            && let Some(client_id) = connection.remote_id()
+        {
+            let (at, from) = (connection.heard_at(), connection.peer_addr());
+            self.proved.insert(at, from, client_id);
+        }
     }
 
     pub(super) fn touch(&mut self, handle: Handle) {

@@ -63,10 +63,10 @@ impl Endpoint {
             return add(&mut self.stats.malformed, 1); // negotiation does not lead there (N4)
         }
         let good = |cookie: &Cookie| {
-            self.keys.accepts(now, from, client_id, cookie) && self.used_cookies.allow(cookie)
+            self.keys.accepts(now, from, client_id, cookie)
+                && self.proved.allow(from, client_id, cookie)
         };
-        let proof = cookie.filter(good);
-        let proved = proof.is_some();
+        let proved = cookie.as_ref().is_some_and(good);
         let known = self.table.by_remote(from, client_id);
         if known.is_none() {
             if cookie.is_some() && !proved {
@@ -85,9 +85,6 @@ impl Endpoint {
                 }
                 return;
             }
-        }
-        if let Some(cookie) = proof {
-            self.used_cookies.insert(cookie);
         }
         if let Some(handle) = known {
             self.update(handle, |it| it.handle_hello(now, proved));
