@@ -172,6 +172,6 @@ impl Driver {
 /// The runtime has ended, or a trace sink has panicked: whoever waits for something hears of it.
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.shared.lock().end();
+        self.shared.end();
     }
 }

@@ -3,14 +3,11 @@
 use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use rudp_proto::{CloseReason, Config, EndpointStats, Secrets};
-use tokio::{
-    sync::{Mutex, Semaphore, mpsc},
-    task::JoinHandle,
-    time::timeout,
-};
+use tokio::{task::JoinHandle, time::timeout};
 
 use crate::{
     Clock, Connection,
+    backlog::Backlog,
     driver::Driver,
     socket::BatchSocket,
     state::{Phase, Shared, TraceSink},
@@ -109,7 +106,6 @@ pub struct Endpoint {
     local: SocketAddr,
     only_peer: Option<SocketAddr>,
     shared: Arc<Shared>,
-    incoming: Mutex<mpsc::Receiver<Connection>>,
     driver: JoinHandle<()>,
 }
 
@@ -141,7 +137,7 @@ impl Endpoint {
         let offload = options.segmentation_offload;
         let socket = BatchSocket::connect(server, options.socket_buffer, offload)?;
         let endpoint = Self::start(socket, options)?;
-        endpoint.shared.lock().accept_nobody();
+        endpoint.shared.backlog.close(); // no client can come
         Ok(endpoint)
     }
 
@@ -157,15 +153,13 @@ impl Endpoint {
         };
         let core = rudp_proto::Endpoint::new(config, secrets)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let most = config.max_connections.min(Semaphore::MAX_PERMITS);
-        let (queue, incoming) = mpsc::channel(most);
-        let shared = Shared::new(options.clock, core, queue);
+        let backlog = Backlog::new(config.max_connections);
+        let shared = Shared::new(options.clock, core, backlog);
         let driver = Driver::new(socket, shared.clone(), options.on_trace);
         Ok(Self {
             local,
             only_peer,
             shared,
-            incoming: Mutex::new(incoming),
             driver: tokio::spawn(driver.run()),
         })
     }
@@ -202,11 +196,11 @@ impl Endpoint {
     }
 
     /// Waits for the next connection from a client. `None`: there will be no more, since the endpoint
-    /// is one of [`client_to`](Self::client_to), or its runtime has ended. While
-    /// [`max_connections`](Config::max_connections) wait to be accepted, those that are over included,
-    /// further ones are aborted. Cancel-safe.
+    /// is one of [`client_to`](Self::client_to), or its runtime has ended. A connection may be over
+    /// already; when more than [`max_connections`](Config::max_connections) wait, the oldest of those
+    /// that are over is dropped (K9). Cancel-safe.
     pub async fn accept(&self) -> Option<Connection> {
-        self.incoming.lock().await.recv().await
+        self.shared.backlog.next().await
     }
 
     /// The counters of the socket.
@@ -226,7 +220,7 @@ impl Endpoint {
     /// Aborts what is open with code 0, tells the peers, and waits, one second
     /// at most, until nothing is left to be said.
     pub async fn shutdown(self) {
-        self.shared.lock().stop(0, "shutting down");
+        self.shared.stop(0, "shutting down");
         // On a timeout a peer learns of the end by its own means.
         _ = timeout(LINGER, self.idle()).await;
         self.abandon().await;
@@ -243,7 +237,7 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.driver.abort();
-        self.shared.lock().end();
+        self.shared.end();
     }
 }
 

@@ -99,6 +99,7 @@
 //! matters).
 
 mod attempt;
+mod backlog;
 mod blocking;
 mod clock;
 mod connection;

@@ -7,10 +7,11 @@ use std::{
 };
 
 use rudp_proto::{CloseReason, Event, Handle, Stats, StreamId, Trace, WriteError};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 
 use crate::{
     Clock, Connection,
+    backlog::Backlog,
     waiting::{Settled, Signals, Waiting},
 };
 
@@ -22,13 +23,13 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) work: Notify, // wakes the driver: the application did something
     pub(crate) idle: watch::Sender<bool>, // nothing is connected, to be sent or to be waited for
+    pub(crate) backlog: Backlog,
     state: Mutex<State>,
 }
 
 pub(crate) struct State {
     pub(crate) core: rudp_proto::Endpoint,
     slots: BTreeMap<Handle, Slot>, // one per connection that is not closed
-    incoming: Option<mpsc::Sender<Connection>>, // some that queue here may be over already
 }
 
 /// What is to be passed on once the state is no longer locked.
@@ -62,20 +63,16 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(
-        clock: Clock,
-        core: rudp_proto::Endpoint,
-        incoming: mpsc::Sender<Connection>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(clock: Clock, core: rudp_proto::Endpoint, backlog: Backlog) -> Arc<Self> {
         let state = State {
             core,
             slots: BTreeMap::new(),
-            incoming: Some(incoming),
         };
         Arc::new(Self {
             clock,
             work: Notify::new(),
             idle: watch::Sender::new(true),
+            backlog,
             state: Mutex::new(state),
         })
     }
@@ -151,13 +148,23 @@ impl Shared {
         deferred
     }
 
-    /// Hands an accepted connection to the application. If the endpoint takes
-    /// no more, or `max_connections` wait there, the connection is dropped, and
-    /// aborted with it: so this must not be called with the state locked.
+    /// Hands an accepted connection to the application. Not to be called with the state locked.
     pub(crate) fn accept(&self, connection: Connection) {
         tracing::debug!(handle = ?connection.handle(), "accepted");
-        let queue = self.lock().incoming.clone();
-        _ = queue.map(|queue| queue.try_send(connection));
+        self.backlog.push(connection);
+    }
+
+    /// Takes no more connections and aborts those that are open. Not to be called with the state
+    /// locked.
+    pub(crate) fn stop(&self, code: u64, reason: &str) {
+        self.lock().stop(code, reason);
+        self.backlog.close();
+    }
+
+    /// The driver is gone: whatever is still open is closed. Not to be called with the state locked.
+    pub(crate) fn end(&self) {
+        self.lock().end();
+        self.backlog.close();
     }
 }
 
@@ -198,15 +205,8 @@ impl State {
         }
     }
 
-    /// No client can come.
-    pub(crate) fn accept_nobody(&mut self) {
-        self.incoming = None;
-    }
-
-    /// Takes no more connections and aborts those that are open.
-    pub(crate) fn stop(&mut self, code: u64, reason: &str) {
+    fn stop(&mut self, code: u64, reason: &str) {
         self.core.listen(false);
-        self.incoming = None;
         for &handle in self.slots.keys() {
             if let Some(connection) = self.core.connection_mut(handle) {
                 connection.abort(code, reason);
@@ -214,9 +214,7 @@ impl State {
         }
     }
 
-    /// The driver is gone: whatever is still open is closed.
-    pub(crate) fn end(&mut self) {
-        self.incoming = None;
+    fn end(&mut self) {
         while let Some((handle, event)) = self.core.poll_event() {
             if let Event::Closed(reason) = event {
                 self.close(handle, reason); // it ended before the driver did

@@ -41,12 +41,26 @@ async fn connections_that_end_before_they_are_accepted_do_not_pile_up() {
         let connected = within(client.connect(server.local_addr())).await;
         connected.expect("nobody is there").abort(0, "gone");
     }
-    within(client.shutdown()).await;
-    let mut waiting = 0;
-    while let Ok(Some(_)) = timeout(Duration::ZERO, server.accept()).await {
-        waiting += 1;
-    }
-    assert_eq!(waiting, 2);
+    // They give way to one that lives (K9).
+    let connected = within(client.connect(server.local_addr())).await;
+    let connected = connected.expect("there is room");
+    let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");
+    within(send.write_all(b"here")).await.expect("room");
+    let mut over = 0;
+    let alive = loop {
+        let accepted = within(server.accept()).await.expect("it listens");
+        match within(accepted.accept_stream()).await {
+            Ok(streams) => break streams,
+            Err(_) => over += 1,
+        }
+    };
+    assert!(over <= 1, "of two that waited");
+    let mut bytes = [0; 4];
+    let (_send, mut recv) = alive;
+    assert_eq!(within(recv.read(&mut bytes)).await, Ok(4));
+    assert_eq!(&bytes, b"here");
+    let more = timeout(Duration::ZERO, server.accept()).await;
+    assert!(more.is_err(), "nobody else waits");
 }
 
 #[tokio::test]
