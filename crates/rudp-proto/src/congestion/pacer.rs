@@ -62,7 +62,8 @@ impl Pacer {
         if let Some((before, after)) = self.rate.zip(rate)
             && self.paid_until > now
         {
-            let owed = bytes_in(self.paid_until.saturating_sub(now), before);
+            // More than a burst is owed only by a clock that went back.
+            let owed = bytes_in(self.paid_until.saturating_sub(now), before).min(MAX_QUANTUM);
             self.paid_until = now.saturating_add(time_of(owed, after));
         }
         self.rate = rate;
@@ -206,6 +207,19 @@ mod tests {
         assert!(free_at(&mut pacer) < ms(1_003), "12 kB in 1.2 ms");
         pacer.set_rate(ms(1_000), Some(10_000));
         assert!(free_at(&mut pacer) > ms(1_900));
+    }
+
+    #[test]
+    fn a_round_trip_of_nothing_makes_no_debt() {
+        let ms = Duration::from_millis;
+        let mut pacer = Pacer::default();
+        pacer.set_rate(ms(0), Some(1_000_000));
+        pacer.handle_sent(ms(1_000), 10_000);
+        pacer.set_rate(ms(1_000), Some(u64::MAX)); // of two readings of a coarse clock
+        pacer.set_rate(ms(995), Some(u64::MAX)); // and one that goes back
+        pacer.set_rate(ms(995), Some(1_000_000));
+        let wait = pacer.wait(ms(995)).unwrap_or_default();
+        assert!(wait < ms(1_100), "{wait:?}");
     }
 
     #[test]
