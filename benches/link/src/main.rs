@@ -54,6 +54,9 @@ struct Run {
     /// One seed and the rows that tell most, in about 5 minutes
     #[arg(long)]
     quick: bool,
+    /// So many seeds; 3 unless quick
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: Option<u64>,
     /// Only these subjects; then BENCHMARKS.md stays as it is
     #[arg(long, value_delimiter = ',')]
     only: Vec<Subject>,
@@ -86,11 +89,10 @@ fn main() -> anyhow::Result<()> {
 
 impl Run {
     fn run(self) -> anyhow::Result<()> {
-        let plan = if self.quick {
-            Plan::quick()
-        } else {
-            Plan::full()
-        };
+        let mut plan = Plan::new(self.quick);
+        if let Some(seeds) = self.seeds {
+            plan.seeds = (1..=seeds).collect();
+        }
         let whole = self.only.is_empty() && self.protocols.is_empty() && !self.dry;
         let subjects = or_all(self.only, || Subject::of(&plan));
         let protocols = or_all(self.protocols, || Protocol::ALL.into());

@@ -30,7 +30,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn quick() -> Self {
+    pub fn new(quick: bool) -> Self {
+        if quick { Self::quick() } else { Self::full() }
+    }
+
+    fn quick() -> Self {
         Self {
             quick: true,
             seeds: vec![1],
@@ -41,7 +45,7 @@ impl Plan {
         }
     }
 
-    pub fn full() -> Self {
+    fn full() -> Self {
         Self {
             quick: false,
             seeds: vec![1, 2, 3],

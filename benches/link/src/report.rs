@@ -8,7 +8,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use anyhow::Context;
 
-use crate::{gates, results::Results};
+use crate::{gates, plan::Plan, results::Results};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Where the pictures are, from the root.
@@ -63,8 +63,13 @@ pub fn markdown(results: &Results) -> String {
 
 fn introduction(results: &Results) -> String {
     let machine = &results.machine;
-    let flag = if results.quick { " --quick" } else { "" };
     let seeds = results.seeds.len();
+    let quick = if results.quick { " --quick" } else { "" };
+    let flag = if seeds == Plan::new(results.quick).seeds.len() {
+        quick.to_owned()
+    } else {
+        format!("{quick} --seeds {seeds}")
+    };
     let medians = if seeds == 1 {
         "One seed".to_owned()
     } else {
