@@ -4,6 +4,7 @@
 //! in addition (G10).
 
 mod base_loss;
+mod bounds;
 mod cycle;
 mod others;
 mod path;
@@ -17,6 +18,7 @@ use super::math::{bytes_in, percent, rate_of};
 use super::{Ack, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 use base_loss::BaseLoss;
+use bounds::Bounds;
 use cycle::Cycle;
 use others::Outbreak;
 use path::Path;
@@ -30,32 +32,6 @@ const HEADROOM: u64 = 15;
 const BETA: u64 = 70;
 /// What leaves in a burst of the pacer.
 const BURSTS: Duration = Duration::from_millis(2);
-
-/// What congestion has reduced, and an undo restores.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-struct Bounds {
-    window: u64,
-    /// What was in flight when the last probe went too far.
-    high: u64,
-    /// Until the next probe: what is in flight, and bytes per second.
-    low: u64,
-    low_rate: u64,
-    /// `high` leaves room for others, and only a probe that finds no congestion raises it.
-    gives_way: bool,
-}
-
-impl Bounds {
-    /// The wider one of each.
-    fn max(self, other: Self) -> Self {
-        Self {
-            window: self.window.max(other.window),
-            high: self.high.max(other.high),
-            low: self.low.max(other.low),
-            low_rate: self.low_rate.max(other.low_rate),
-            gives_way: self.gives_way && other.gives_way,
-        }
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
@@ -87,13 +63,7 @@ impl Bbr {
         Self {
             packet: PACKET,
             phase: Phase::Startup,
-            bounds: Bounds {
-                window: initial_window(PACKET),
-                high: u64::MAX,
-                low: u64::MAX,
-                low_rate: u64::MAX,
-                gives_way: false,
-            },
+            bounds: Bounds::of(initial_window(PACKET)),
             before: None,
             path: Path::new(),
             cycle: Cycle::new(seed),
