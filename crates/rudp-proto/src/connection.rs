@@ -129,7 +129,7 @@ impl Connection {
         self.phase == Phase::Open && !self.is_closing()
     }
 
-    /// Whether R1 of [`Config::limits`] is reached and nothing new was acknowledged since (K10).
+    /// Whether R1 of [`Config::limits`](crate::Config::limits) is reached and nothing new was acknowledged since (K10).
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.events.unanswered
