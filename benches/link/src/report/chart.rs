@@ -8,8 +8,11 @@ const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 340.0;
 /// What is left of the axis, above and below it.
 const LEFT: f64 = 60.0;
-const TOP: f64 = 50.0;
+const TOP: f64 = 66.0;
 const BOTTOM: f64 = 40.0;
+/// A letter of a name is hardly wider, and a line of names is as high.
+const LETTER: f64 = 6.2;
+const LINE: f64 = 15.0;
 /// The share of a group that its bars fill.
 const FILLED: f64 = 0.8;
 /// A colour for each row, the last for those beyond; told apart by the colour-blind too.
@@ -163,16 +166,22 @@ pub fn svg(table: &Table) -> String {
     svg
 }
 
+/// In as many lines as the longest name asks for.
 fn legend(svg: &mut String, names: &[&str]) {
-    let width = (WIDTH - LEFT) / names.len().max(1) as f64;
+    let longest = names.iter().map(|name| name.chars().count()).max();
+    let wide = longest.unwrap_or(0) as f64 * LETTER + 24.0;
+    let in_line = (((WIDTH - LEFT) / wide) as usize).clamp(1, names.len().max(1));
+    let width = (WIDTH - LEFT) / in_line as f64;
     for (index, name) in names.iter().enumerate() {
-        let x = LEFT + width * index as f64;
+        let x = LEFT + width * (index % in_line) as f64;
+        let y = 28.0 + LINE * (index / in_line) as f64;
         _ = writeln!(
             svg,
-            "<rect x=\"{x:.1}\" y=\"28\" width=\"10\" height=\"10\" fill=\"{}\"/>\
-             <text x=\"{:.1}\" y=\"37\">{}</text>",
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"10\" height=\"10\" fill=\"{}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             colour(index),
             x + 14.0,
+            y + 9.0,
             escape(name)
         );
     }
