@@ -31,10 +31,10 @@ pub struct Config {
     /// messages together count as one stream (F6). Memory is taken as it is filled.
     pub send_buffer: usize,
     /// Bytes a connection lets its peer send at most ahead of the application's reads, on all
-    /// streams together; default 12 MiB, at least one datagram (F1). The window begins with 1 MiB
+    /// streams together; default 12 MiB, at least one datagram (F1). The window begins with 3 MiB
     /// or this, and grows on a path that fills it (F7).
     pub receive_window: usize,
-    /// The same for each stream; default 8 MiB, at least one datagram. It begins with 512 KiB.
+    /// The same for each stream; default 8 MiB, at least one datagram. It begins with 2 MiB.
     pub stream_window: usize,
     /// How many streams the peer may have open at once; default 1,024, at least 1 (S3).
     pub max_streams: u32,

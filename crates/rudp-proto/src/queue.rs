@@ -85,14 +85,14 @@ impl<V: Ord + Copy> Line<V> {
     pub(crate) fn set(&mut self, value: V, stands: bool) {
         if !stands {
             self.queue.set(value, None);
-        } else if !self.queue.of.contains_key(&value) {
+        } else if !self.queue.contains(&value) {
             self.queue.set(value, Some(self.end));
             self.end = self.end.saturating_add(1);
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.queue.of.len()
+        self.queue.len()
     }
 
     pub(crate) fn first(&self) -> Option<V> {
@@ -132,6 +132,7 @@ mod tests {
         assert_eq!(order, [Some('a'), Some('c'), Some('d'), None]);
         assert!(queue.first().is_none() && queue.of.is_empty());
     }
+
     #[test]
     fn each_stands_in_line_once_in_the_order_of_coming_and_may_leave() {
         let mut line = Line::default();
