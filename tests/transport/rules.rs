@@ -12,6 +12,7 @@ mod ends;
 mod flow;
 mod half_open;
 mod handshake;
+mod hellos;
 mod life;
 mod limits;
 mod loss;

@@ -71,7 +71,7 @@ pub struct Connection {
     left_marked: bool,
     settings: Delivery,
     ping_due: bool,
-    /// An expiry asks for one packet, whatever the window says (L4).
+    /// An expiry asks for one packet, whatever the window says (L4), or a Hello does (H13).
     probe_due: bool,
     /// A silent path is to be probed (L13).
     path_probe_due: bool,

@@ -19,6 +19,16 @@ pub const COOKIE_LIFETIME: Duration = Duration::from_secs(120);
 /// Silence after which a client sends a PING while nothing of it was acknowledged: early enough
 /// for the timer to repeat it before the server forgets (H12).
 pub(crate) const FIRST_KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// Hellos leave a second apart, or an RTO without back-offs if that is longer, until so many did
+/// beside the timer's: pace and number are those of Linux's `tcp_syn_linear_timeouts` (H13).
+pub(crate) const HELLO_PACE: Duration = Duration::from_secs(1);
+pub(crate) const MOST_HELLO_PROBES: u64 = 4;
+
+/// A connection that has sent so many packets does not repeat the SETTINGS for a Hello, so that
+/// what Hellos can make it send and keep is bounded (H13).
+pub(crate) const MOST_FOR_HELLOS: u64 = 16;
+
 /// How many bytes an unproven address may get for each that came from it (H3).
 const AMPLIFICATION: usize = 3;
 

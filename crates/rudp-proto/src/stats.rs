@@ -25,6 +25,8 @@ pub struct Stats {
     pub rto_max: Duration,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Hellos sent again before the timer expired (H13).
+    pub hello_probes: u64,
     /// Times at which packets were declared lost by later acknowledged ones.
     pub fast_retransmits: u64,
     /// Repetitions of what got no answer in time, before anything proved it lost (L14).

@@ -169,7 +169,7 @@ pub enum CongestionPhase {
 pub enum HandshakeStep {
     /// The first Hello was sent, without a cookie.
     Hello,
-    /// A Hello was sent again after an expiry.
+    /// A Hello was sent again: after an expiry, or beside the timer (H13).
     HelloAgain,
     /// The server's Challenge arrived and the Hello with its cookie was sent.
     Cookie,

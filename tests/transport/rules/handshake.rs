@@ -1,5 +1,5 @@
 //! The handshake, H1 to H10. Challenges and cookies are in `cookies`, half-open connections in
-//! `half_open`.
+//! `half_open`, what is sent again beside the timer in `hellos`.
 
 use std::time::Duration;
 
@@ -42,17 +42,26 @@ fn handshake(challenges: bool, lost: &'static [usize]) -> (Duration, Vec<Duratio
 fn rule_rudp_h1_hellos_are_repeated_by_the_timer_and_measured_by_karn() {
     let mut pair = Pair::new(TRACED, clean());
     pair.lets_pass = Box::new(|_, _, _| false);
-    pair.connect();
-    pair.run_until(s(8));
-    let hellos: Vec<Duration> = pair.sent(true).iter().map(|(at, _)| *at).collect();
-    assert_eq!(hellos, [ms(0), s(1), s(3), s(7)]);
+    let client = pair.connect();
+    pair.run_until(s(30));
+    let traces = pair.client.traces.iter();
+    let expiries = traces.filter_map(|trace| match trace.step {
+        Step::Retransmit { rto, last_sent_at } => Some((trace.at, rto, last_sent_at)),
+        _ => None,
+    });
+    // The RTO doubles with each, and counts from the last Hello, which may be a probe (H13).
+    let [last, from] = [[s(0), s(5), s(7), s(11)], [s(1), s(2), s(4), s(8)]];
+    let expected = [0, 1, 2, 3].map(|nth| (last[nth] + from[nth], from[nth], last[nth]));
+    assert_eq!(expiries.collect::<Vec<_>>(), expected);
+    assert_eq!(pair.client.conn(client).stats().timeouts, 4);
 
     let rtt = ms(40);
     // Without a sample 5.7 makes the RTO 3 s, if it is not longer already.
     for (challenges, lost, connected, samples, rto) in [
         (false, &[][..], ms(40), &[rtt][..], s(1)),
         (false, &[0], ms(1_040), &[], s(3)),
-        (false, &[0, 1], ms(3_040), &[], s(4)),
+        (false, &[0, 1], ms(2_040), &[], s(3)), // by a probe
+        (false, &[0, 1, 2, 3, 4, 5], ms(7_040), &[], s(4)),
         (true, &[], ms(80), &[rtt, rtt], s(1)),
         (true, &[1], ms(1_080), &[rtt], s(3)), // the one with the cookie
         (true, &[0], ms(1_080), &[], s(3)),    // the SETTINGS could be the answer to the first
@@ -101,7 +110,9 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
     let mut settings = Vec::new();
     let mut now = s(0);
     while now < s(20) {
-        server.handle_datagram(now, client_addr(), None, &encoded(&hello(5, Some(cookie))));
+        if [s(0), s(18)].contains(&now) {
+            server.handle_datagram(now, client_addr(), None, &encoded(&hello(5, Some(cookie))));
+        }
         server.handle_timeout(now);
         while server.poll_transmit(now, 1, &mut datagram).is_some() {
             assert!(has(&datagram, |frame| matches!(
@@ -112,7 +123,7 @@ fn rule_rudp_h6_settings_are_repeated_until_acknowledged_and_one_hello_is_enough
         }
         now += ms(100);
     }
-    assert_eq!(settings, [s(0), s(1), s(3), s(7), s(15)]);
+    assert_eq!(settings, [s(0), s(1), s(3), s(7), s(15), s(18)]);
     assert!(matches!(server.poll_event(), Some((_, Event::Connected))));
     assert_eq!(server.poll_event(), None);
 }

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use rto::{Progress, Sample};
 
-use super::{Connection, Phase};
+use super::{Connection, Delivery, Phase};
 use crate::ack::Urgency;
-use crate::handshake::{Handshake, same};
+use crate::handshake::{Handshake, MOST_FOR_HELLOS, same};
 use crate::receiver::Unacceptable;
 use crate::stats::add;
 use crate::trace::{HandshakeStep, Step, TracedPacket};
@@ -17,8 +17,19 @@ impl Connection {
     /// A Hello of the client, the first one or again, with a proof of its address or without.
     pub(crate) fn handle_hello(&mut self, now: Duration, proved: bool) {
         self.now = now;
+        let few = self.flight.next_number() < MOST_FOR_HELLOS;
+        let waits = self.phase == Phase::Open && self.settings == Delivery::InFlight;
+        if waits
+            && few
+            && let Some((number, content)) = self.flight.repeat_settings()
+        {
+            // They may be lost, and are repeated as by an expiry: the RTO counts from then (H13).
+            self.ecn_path.handle_expiry(); // (E3)
+            self.handle_content_lost(number, &content);
+            self.probe_due = true;
+        }
         let Some(half_open) = &mut self.half_open else {
-            return; // the SETTINGS are on their way, again if need be (H6)
+            return;
         };
         half_open.handle_hello();
         self.last_received = now;
@@ -244,8 +255,11 @@ impl Connection {
         let sample = self.handshake.sample(now);
         self.flight.timer_mut().handle_data_phase(now); // (5.7-1); a clean sample, next, wins
         self.handle_handshake_acked(now, sample);
+        if let Some(sent_at) = self.handshake.sent_at() {
+            self.flight.guess_rtt(now.saturating_sub(sent_at));
+        }
         self.trace(now, Step::Handshake(HandshakeStep::Settings));
-        if self.stats.timeouts > 1 {
+        if self.stats.timeouts.saturating_add(self.stats.hello_probes) > 1 {
             self.congestion.handle_lost_handshake(); // (L10)
         }
         self.handle_established(id, params);

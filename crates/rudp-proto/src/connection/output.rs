@@ -65,7 +65,7 @@ impl Connection {
         if cookie.is_none() {
             timer.handle_handshake_sent(now); // (H1)
         }
-        timer.handle_retransmitted(now); // the RTO counts from the repetition itself (5.6-1)
+        timer.handle_retransmitted(now); // the RTO counts from the last one (5-1), (H13)
         true
     }
 

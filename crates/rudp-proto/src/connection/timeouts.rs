@@ -6,7 +6,7 @@ use rto::{Expiry, Timeout};
 
 use super::closing::CLOSE_RETRIES;
 use super::{Connection, Delivery, Phase};
-use crate::handshake::FIRST_KEEPALIVE;
+use crate::handshake::{FIRST_KEEPALIVE, HELLO_PACE, MOST_HELLO_PROBES};
 use crate::loss::Content;
 use crate::stats::add;
 use crate::trace::{LossTrigger, Step};
@@ -25,7 +25,7 @@ impl Connection {
         let message = self.streams.poll_timeout();
         match self.phase {
             Phase::Dead => None,
-            Phase::Connecting => earliest([retransmission, idle, message]),
+            Phase::Connecting => earliest([retransmission, idle, message, self.hello_probe_at()]),
             Phase::Open => earliest([
                 retransmission,
                 loss,
@@ -67,6 +67,10 @@ impl Connection {
             self.handle_acked(now, flight, acked); // (L11)
         }
         self.handle_expiry(now);
+        if due(self.hello_probe_at()) {
+            add(&mut self.stats.hello_probes, 1);
+            self.hello_due = true; // (H13)
+        }
         if due(self.tail_probe_at())
             && let Some((number, content)) = self.flight.handle_tail_deadline(now)
         {
@@ -85,6 +89,16 @@ impl Connection {
         self.follow();
     }
 
+    /// When the Hello leaves again though the timer has not expired (H13).
+    fn hello_probe_at(&self) -> Option<Duration> {
+        let may = self.phase == Phase::Connecting
+            && !self.hello_due
+            && self.stats.hello_probes < MOST_HELLO_PROBES;
+        let sent_at = self.handshake.sent_at().filter(|_| may)?;
+        let rto = self.flight.timer().estimator().base_rto();
+        Some(sent_at.saturating_add(rto.max(HELLO_PACE)))
+    }
+
     /// The end of a silent connection (K2); a peer that has closed may be silent.
     fn idle_at(&self) -> Option<Duration> {
         let idle_at = self.last_received.saturating_add(self.idle_timeout);
@@ -92,9 +106,10 @@ impl Connection {
     }
 
     /// A PING is sent after silence in both directions, unless the timer already
-    /// watches something, or the peer has closed (K1).
+    /// watches something, the peer has closed (K1), or only SETTINGS may be sent (H11).
     fn keepalive_at(&self) -> Option<Duration> {
-        let quiet = self.phase == Phase::Open && self.flight.is_empty() && !self.ping_due;
+        let idle = self.flight.is_empty() && !self.ping_due;
+        let quiet = self.phase == Phase::Open && idle && !self.is_half_open();
         let last = self.last_sent.max(self.last_received);
         let every = match self.keepalive {
             _ if self.side == Side::Server || self.flight.has_acked() => self.keepalive,

@@ -1,5 +1,5 @@
 //! What leaves again while it may still arrive: by the timer (L4), in bundles (L15), when its ACK is
-//! overdue (L14); and probes of a silent path (L13).
+//! overdue (L14) or a Hello asks for it (H13); and probes of a silent path (L13).
 
 use core::time::Duration;
 
@@ -73,13 +73,19 @@ impl Flight {
 
     /// What is to be repeated next if nothing arrives, and when (L14).
     fn tail(&self) -> Option<(u64, Duration)> {
-        let srtt = self.timer.estimator().srtt();
+        let srtt = self.timer.estimator().srtt().or(self.tail.guess);
         let oldest = self.sent.oldest_waiting();
         let oldest = oldest.filter(|_| self.silence.is_none())?;
         let window = srtt.map(|srtt| self.reordering.window(srtt));
         let window = window.unwrap_or_default();
         let deadline = self.tail.deadline(oldest.sent_at, srtt, window)?;
         Some((oldest.number, deadline))
+    }
+
+    /// The SETTINGS came so long after the last Hello. That may have been an earlier one's round trip,
+    /// so it is no sample, but says enough of when to repeat (L14).
+    pub(crate) fn guess_rtt(&mut self, since_hello: Duration) {
+        self.tail.guess = Some(since_hello);
     }
 
     pub(crate) fn tail_deadline(&self) -> Option<Duration> {
@@ -90,6 +96,17 @@ impl Flight {
     pub(crate) fn handle_tail_deadline(&mut self, now: Duration) -> Option<(u64, Content)> {
         let (number, _) = self.tail().filter(|(_, deadline)| *deadline <= now)?;
         self.tail.handle_probe(now);
+        self.repeat(number)
+    }
+
+    /// The same of the packet that carried the SETTINGS last, which a Hello asks for again (H13).
+    pub(crate) fn repeat_settings(&mut self) -> Option<(u64, Content)> {
+        let is_last = |packet: &&SentPacket| packet.content.settings && !packet.repeated;
+        let last = self.sent.in_flight().find(is_last).map(|it| it.number);
+        self.repeat(last?)
+    }
+
+    fn repeat(&mut self, number: u64) -> Option<(u64, Content)> {
         self.sent.update(number, |packet| {
             packet.repeated = true;
             (number, packet.content.clone())

@@ -27,6 +27,8 @@ pub(super) struct Tail {
     /// How long the oldest packet of each ACK had waited for it: a round trip and, where the
     /// peer lets ACKs wait, that. A round-trip sample is of the newest packet (L2).
     waits: Estimator,
+    /// What stands in for SRTT until there is a sample.
+    pub(super) guess: Option<Duration>,
     /// The delay of ACKs to expect while none came.
     max_ack_delay: Duration,
     /// When something was last acknowledged, or left after nothing was in flight.
@@ -40,6 +42,7 @@ impl Tail {
     pub(super) fn new(max_ack_delay: Duration) -> Self {
         Self {
             waits: WAITS,
+            guess: None,
             max_ack_delay,
             heard: Duration::ZERO,
             probed: Duration::ZERO,
