@@ -33,18 +33,29 @@ use suspects::Suspects;
 /// The size of a full packet (SMSS) until the path is known to carry more (U6).
 const PACKET: u64 = BASE_DATAGRAM as u64;
 
-/// Ten packets, or two if they are large (RFC 6928, 2).
-const fn initial_window(packet: u64) -> u64 {
-    let (ten, two) = (packet.saturating_mul(10), packet.saturating_mul(2));
-    let most = if two > 14_600 { two } else { 14_600 };
-    if ten < most { ten } else { most }
+/// What leaves at once at the start, in packets (RFC 6928),
+const FIRST_BURST: u64 = 10;
+/// and what a pacer spreads over the first round trip (L10).
+const FIRST_PACED: u64 = 32;
+/// Bytes of the packets that these are meant for.
+const USUAL_PACKET: u64 = 1_460;
+
+/// So many packets, or fewer if they are large, but two (RFC 6928, 2).
+fn initial_window(packets: u64, packet: u64) -> u64 {
+    let most = packets.saturating_mul(USUAL_PACKET);
+    let two = packet.saturating_mul(2);
+    packet.saturating_mul(packets).min(most.max(two))
 }
 
 /// A window once packets of `before` bytes have `after`: it holds one, and as much as at the start
 /// if it did so before (U6).
-fn resized(window: u64, before: u64, after: u64) -> u64 {
-    let began = window >= initial_window(before);
-    window.max(if began { initial_window(after) } else { after })
+fn resized(window: u64, packets: u64, before: u64, after: u64) -> u64 {
+    let began = window >= initial_window(packets, before);
+    window.max(if began {
+        initial_window(packets, after)
+    } else {
+        after
+    })
 }
 
 /// What an ACK brought, as far as an algorithm wants to know. Bytes unless named otherwise.
@@ -270,6 +281,14 @@ impl Controller {
         }
         self.pacer.set_rate(now, rate);
         begins
+    }
+
+    /// The handshake took a round trip, by which the first window is paced (L10).
+    pub(crate) fn handle_handshake_rtt(&mut self, now: Duration, rtt: Duration) {
+        if let Algorithm::Bbr(it) = &mut self.algorithm {
+            it.handle_handshake_rtt(rtt);
+            self.pacer.set_rate(now, it.rate());
+        }
     }
 
     /// Nothing was sent for an RTO.

@@ -44,7 +44,7 @@ fn rule_rudp_g10_what_the_path_loses_by_itself_is_sent_in_addition() {
         let survives = carries * (100 - loss) / 100;
         // Without: a rate of what arrives loses that share of it again.
         assert!(
-            bytes > survives * 95 / 100,
+            bytes > survives * 92 / 100,
             "{loss} %: {bytes} of {survives}"
         );
     }

@@ -8,7 +8,7 @@ use conformance::pair::{Pair, SingleStream, clean, client_addr, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::{BASE_DATAGRAM, Frame, Packet};
-use rudp_proto::{Config, Handle, Step};
+use rudp_proto::{Config, Congestion, Handle, Step};
 
 use super::{TRACED, ack, ack_after, established};
 
@@ -239,7 +239,11 @@ fn rule_rudp_l4_an_expiry_repeats_the_earliest_data_once_and_no_sooner_than_the_
 /// (L5)
 #[test]
 fn rule_rudp_l5_a_late_acknowledgement_cancels_the_repetition() {
-    let (mut pair, client, _) = established();
+    let config = Config {
+        congestion: Congestion::NewReno, // its window is ten packets
+        ..TRACED
+    };
+    let (mut pair, client, _) = Pair::connected(config, clean());
     pair.lets_pass = Box::new(|_, _, _| false);
     // A full window: what is lost later cannot be repeated before the window opens.
     pair.client.conn(client).put(&pattern(100_000)).unwrap();

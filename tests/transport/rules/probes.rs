@@ -103,7 +103,7 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     assert_eq!(moved.count(), 0, "no probe moves the timer");
     let stats = pair.client.conn(client).stats();
     assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));
-    assert_eq!((stats.tail_probes, stats.congestion_window), (2, 12_000));
+    assert_eq!((stats.tail_probes, stats.congestion_window), (2, 38_400));
     pair.run_for(ms(1));
     assert_eq!(pair.client.conn(client).stats().timeouts, 1);
     let sent = pair.frames(true).into_iter().filter_map(|(at, _, frame)| {

@@ -15,7 +15,7 @@ use core::time::Duration;
 use super::aggregation::Aggregation;
 use super::evidence::Round;
 use super::math::{bytes_in, percent, rate_of};
-use super::{Ack, PACKET, initial_window, resized};
+use super::{Ack, FIRST_BURST, FIRST_PACED, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 use base_loss::BaseLoss;
 use bounds::Bounds;
@@ -42,6 +42,8 @@ pub(super) struct Bbr {
     /// What they were before the first reduction of a recovery, and whether startup was over.
     before: Option<(Bounds, bool)>,
     path: Path,
+    /// By which the first window is paced: of small packets, so the path's may be longer.
+    handshake_rtt: Option<Duration>,
     cycle: Cycle,
     /// What [`Bounds::high`] was when the last probe began.
     probed_from: u64,
@@ -63,9 +65,10 @@ impl Bbr {
         Self {
             packet: PACKET,
             phase: Phase::Startup,
-            bounds: Bounds::of(initial_window(PACKET)),
+            bounds: Bounds::of(initial_window(FIRST_BURST, PACKET)),
             before: None,
             path: Path::new(),
+            handshake_rtt: None,
             cycle: Cycle::new(seed),
             probed_from: u64::MAX,
             outbreak: Outbreak::default(),
@@ -84,7 +87,8 @@ impl Bbr {
     }
 
     pub(super) fn set_packet(&mut self, bytes: u64) {
-        self.bounds.window = resized(self.bounds.window, self.packet, bytes);
+        let (window, first) = (self.bounds.window, self.first_packets());
+        self.bounds.window = resized(window, first, self.packet, bytes);
         self.packet = bytes;
     }
 
@@ -110,7 +114,23 @@ impl Bbr {
         percent(self.bounds.high, 100 - HEADROOM)
     }
 
-    /// Bytes per second; `None` before the first sample.
+    /// What leaves before anything is known of the path's bandwidth, in packets.
+    fn first_packets(&self) -> u64 {
+        match self.first_rtt() {
+            Some(_) => FIRST_PACED,
+            None => FIRST_BURST,
+        }
+    }
+
+    fn first_rtt(&self) -> Option<Duration> {
+        self.path.min_rtt().or(self.handshake_rtt)
+    }
+
+    fn first_window(&self) -> u64 {
+        initial_window(self.first_packets(), self.packet)
+    }
+
+    /// Bytes per second; `None` before the first round trip.
     pub(super) fn rate(&self) -> Option<u64> {
         let gain = match self.phase {
             Phase::Startup => 289, // 2 / ln 2
@@ -126,8 +146,8 @@ impl Bbr {
     /// While the path is searched, no less than the first window in a round trip: what a few bytes
     /// at the beginning showed is not the path's (draft-ietf-ccwg-bbr, 5.6.2).
     fn first_bandwidth(&self) -> u64 {
-        let first = self.bounds.window.min(initial_window(self.packet));
-        match self.path.min_rtt() {
+        let first = self.bounds.window.min(self.first_window());
+        match self.first_rtt() {
             Some(rtt) if !self.filled => rate_of(first, rtt),
             _ => 0,
         }
@@ -155,7 +175,7 @@ impl Bbr {
             Some(rtt) if bandwidth > 0 => {
                 percent(bytes_in(rtt, bandwidth), share).max(self.min_pipe())
             }
-            _ => initial_window(self.packet),
+            _ => self.first_window(),
         }
     }
 
@@ -176,7 +196,11 @@ impl Bbr {
         if ack.acked == 0 {
             return begins; // time proved the loss, and nothing was measured
         }
+        let is_whole = self.bounds.window >= self.first_window();
         let rtt_expired = self.path.handle_rtt(ack.now, ack.rtt);
+        if is_whole {
+            self.bounds.window = self.bounds.window.max(self.first_window());
+        }
         if let Some(rate) = ack.rate {
             self.path.handle_rate(rate, ack.app_limited);
         }
@@ -200,6 +224,11 @@ impl Bbr {
         }
         self.grow(ack);
         begins
+    }
+
+    pub(super) fn handle_handshake_rtt(&mut self, rtt: Duration) {
+        self.handshake_rtt = Some(rtt);
+        self.bounds.window = self.first_window();
     }
 
     /// A round ended: does it show congestion (G9), and does the bandwidth still grow?
@@ -265,13 +294,15 @@ impl Bbr {
         }
     }
 
-    /// The window grows by what arrives, up to twice the pipe and what a pacer's bursts need.
+    /// The window grows by what arrives, up to a multiple of the pipe and what a pacer's bursts need.
     fn grow(&mut self, ack: &Ack) {
         let pipe = match self.phase {
             // Less than a queue of one pipe holds beside it: what is too much is seen late.
             Phase::Startup => self.pipe_of(self.path.usual_rtt(), 190),
+            Phase::Drain => self.pipe(200),
             Phase::Up => self.pipe(225),
-            _ => self.pipe(200),
+            // Where CUBIC keeps the queue full, this is what bounds the share.
+            _ => self.pipe_of(self.path.usual_rtt(), 160),
         };
         let bursts = bytes_in(BURSTS, self.path.bandwidth());
         let extra = self.aggregation.extra();

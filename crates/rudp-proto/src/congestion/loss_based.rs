@@ -7,7 +7,7 @@ use super::cubic::Cubic;
 use super::hystart::{HyStart, Pace};
 use super::math::{percent, rate_of};
 use super::prr::Prr;
-use super::{Ack, PACKET, initial_window, resized};
+use super::{Ack, FIRST_BURST, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 
 /// What a reduction leaves at least, in packets (RFC 5681, equation 4).
@@ -51,7 +51,7 @@ impl LossBased {
     fn new(growth: Growth) -> Self {
         Self {
             packet: PACKET,
-            window: initial_window(PACKET),
+            window: initial_window(FIRST_BURST, PACKET),
             threshold: u64::MAX,
             recovery_end: 0,
             most_in_flight: 0,
@@ -77,7 +77,7 @@ impl LossBased {
     }
 
     pub(super) fn set_packet(&mut self, bytes: u64) {
-        self.window = resized(self.window, self.packet, bytes);
+        self.window = resized(self.window, FIRST_BURST, self.packet, bytes);
         self.packet = bytes;
         self.threshold = self.threshold.max(self.min_threshold());
     }
@@ -209,7 +209,7 @@ impl LossBased {
     /// The path is idle: the window is no larger than at the start (RFC 5681, 4.1), and what it
     /// was is reached by slow start (RFC 7661, 4.4.3).
     pub(super) fn handle_idle(&mut self) {
-        let restart = initial_window(self.packet);
+        let restart = initial_window(FIRST_BURST, self.packet);
         if self.window > restart {
             let most = self.window.saturating_sub(self.window / 4);
             self.threshold = self.threshold.max(most);

@@ -287,11 +287,11 @@ proptest! {
             let end = world.now + 100 * RTT;
             while world.now < end {
                 world.send_within(flow_window);
-                let most = match choice {
-                    Congestion::Bbr => percent(flow_window, 325).saturating_add(PACKET),
-                    _ => 2 * flow_window,
+                let (most, first) = match choice {
+                    Congestion::Bbr => (percent(flow_window, 325) + PACKET, FIRST_PACED),
+                    _ => (2 * flow_window, FIRST_BURST),
                 };
-                let most = most.max(initial_window(PACKET));
+                let most = most.max(initial_window(first, PACKET));
                 prop_assert!(world.control.window() <= most, "{choice}: {packets} packets");
             }
         }

@@ -259,8 +259,11 @@ impl Connection {
             self.flight.guess_rtt(now.saturating_sub(sent_at));
         }
         self.trace(now, Step::Handshake(HandshakeStep::Settings));
+        if let Some(rtt) = self.flight.timer().estimator().srtt() {
+            self.congestion.handle_handshake_rtt(now, rtt); // (L10)
+        }
         if self.stats.timeouts.saturating_add(self.stats.hello_probes) > 1 {
-            self.congestion.handle_lost_handshake(); // (L10)
+            self.congestion.handle_lost_handshake();
         }
         self.handle_established(id, params);
         Ok(())

@@ -177,3 +177,29 @@ fn rule_rudp_g9_a_loss_is_congestion_only_with_evidence() {
         assert!(share < most, "{queue}: {share} of 1,000 packets lost");
     }
 }
+
+/// Each few seconds half of the pipe is in flight for a while; what a short queue drops when the rest
+/// follows is no sign of others (G9). Before, each probe of the round trip cost half of what came
+/// until the next of the rate.
+#[test]
+fn rule_rudp_g9_what_a_probe_of_the_round_trip_loses_is_its_own() {
+    for rate in [120_000_000, 140_000_000] {
+        let link = LinkConfig {
+            rate: Some(rate),
+            ..wide(25_000, "0%")
+        };
+        let (mut pair, client, server) = Pair::connected(config(Congestion::Bbr), link);
+        pair.client.send_all(client, &pattern(200 << 20));
+        let mut received = |time| {
+            pair.run_for(time);
+            pair.log.clear();
+            pair.server.conn(server).stats().stream_bytes_received
+        };
+        let before = received(s(2));
+        let bytes = received(s(8)) - before;
+        let probes = phases(&pair).into_iter();
+        let probes = probes.filter(|(_, phase)| *phase == CongestionPhase::ProbeRtt);
+        assert!(probes.count() > 0);
+        assert!(bytes > rate / 100 * 92, "{bytes} in 8 s at {rate}");
+    }
+}

@@ -39,9 +39,9 @@ impl Path {
         self.min_rtt
     }
 
-    /// The mean of the fastest round, or the shortest of all while none is over.
+    /// The mean of the fastest round, and never less than the shortest of all.
     pub(super) fn usual_rtt(&self) -> Option<Duration> {
-        self.usual_rtt.or(self.min_rtt)
+        self.usual_rtt.max(self.min_rtt)
     }
 
     /// Says whether the shortest round trip was not seen for so long that it must be probed.
@@ -92,6 +92,20 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_usual_round_trip_is_none_below_the_shortest() {
+        let [at, rtt] = [Duration::from_secs, Duration::from_millis];
+        let mut path = Path::new();
+        assert_eq!(path.usual_rtt(), None);
+        path.handle_rtt(at(1), rtt(40));
+        assert_eq!(path.usual_rtt(), Some(rtt(40)));
+        path.handle_round(Some(rtt(50)));
+        assert_eq!(path.usual_rtt(), Some(rtt(50)));
+        path.handle_rtt(at(12), rtt(90)); // another path
+        path.handle_rtt(at(23), rtt(90));
+        assert_eq!(path.usual_rtt(), Some(rtt(90)));
+    }
 
     /// (L2)
     #[test]

@@ -129,7 +129,6 @@ impl Bbr {
     pub(super) fn end_probe(&mut self, now: Duration) {
         self.begin_cycle(now);
         self.path.handle_cycle();
-        self.outbreak = Outbreak::default(); // what a probe loses is its own
         self.base_loss.handle_probe_end();
     }
 
@@ -159,6 +158,7 @@ impl Bbr {
     fn begin_cycle(&mut self, now: Duration) {
         self.phase = Phase::Down;
         self.cycle.begin(now);
+        self.outbreak = Outbreak::default(); // what a probe loses is its own
     }
 
     fn forget_low(&mut self) {

@@ -33,10 +33,10 @@ fn a_startup_paces_2_89_times_the_best_rate_until_three_rounds_bring_less_than_a
 fn a_startup_paces_at_least_the_first_window_a_round_trip() {
     let mut world = World::new(500, RTT, 7);
     world.step();
-    let first = 10 * PACKET * 1_000 / 40;
+    let first = 32 * PACKET * 1_000 / 40;
     assert_eq!(world.bbr.rate(), Some(first * 289 / 100));
     world.bbr.handle_timeout(world.next, false);
-    assert_eq!(world.bbr.rate(), Some(first / 10 * 289 / 100), "a packet");
+    assert_eq!(world.bbr.rate(), Some(first / 32 * 289 / 100), "a packet");
     world.until(Cruise);
     assert_eq!(world.bbr.rate(), Some(500), "once the path is known");
 }

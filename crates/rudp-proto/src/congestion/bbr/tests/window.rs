@@ -6,14 +6,47 @@ use super::*;
 const BURST: u64 = RATE / 500;
 
 #[test]
-fn the_window_is_twice_the_pipe_and_a_burst_and_2_25_times_in_a_probe() {
+fn the_window_is_1_6_times_the_pipe_and_a_burst_and_2_25_times_in_a_probe() {
     let mut world = World::finely_at(Cruise);
     world.steps(100);
-    assert_eq!(world.bbr.window(), 2 * PIPE + BURST);
+    assert_eq!(world.bbr.window(), PIPE * 160 / 100 + BURST);
     world.until(ProbeUp);
     world.steps(30);
     assert_eq!(world.phase(), ProbeUp);
     assert_eq!(world.bbr.window(), PIPE * 225 / 100 + BURST);
+}
+
+/// (L10)
+#[test]
+fn a_first_window_is_larger_once_there_is_a_round_trip_to_pace_it_by() {
+    let first = |packet, rtt: Option<Duration>| {
+        let mut bbr = Bbr::new(7);
+        bbr.set_packet(packet);
+        if let Some(rtt) = rtt {
+            bbr.handle_handshake_rtt(rtt);
+        }
+        (bbr.window(), bbr.rate())
+    };
+    let paced = |window| Some(window * 1_000 / 40 * 289 / 100);
+    assert_eq!(first(PACKET, None), (10 * PACKET, None));
+    assert_eq!(first(PACKET, Some(RTT)), (32 * PACKET, paced(32 * PACKET)));
+    // Of large packets there are fewer, but two.
+    assert_eq!(first(9_000, None), (18_000, None));
+    assert_eq!(first(9_000, Some(RTT)), (46_720, paced(46_720)));
+    assert_eq!(first(30_000, Some(RTT)), (60_000, paced(60_000)));
+
+    // It may come with the first ACK as well, and grows with packets, but not once reduced.
+    let mut world = World::new(500, RTT, 7);
+    world.step();
+    assert!(world.bbr.window() >= 32 * PACKET);
+    let mut world = World::new(500, RTT, 7);
+    world.bbr.handle_lost_handshake();
+    world.step();
+    assert!(world.bbr.window() < 10 * PACKET);
+    let mut bbr = Bbr::new(7);
+    bbr.handle_handshake_rtt(RTT);
+    bbr.set_packet(1_400);
+    assert_eq!(bbr.window(), 32 * 1_400);
 }
 
 #[test]
@@ -44,10 +77,14 @@ fn the_window_has_room_for_what_acks_in_bunches_need() {
     world.step();
     world.spacing = ms(1);
     world.steps(100);
-    assert_eq!(world.bbr.window(), 2 * PIPE + bytes_in(ms(30), RATE));
+    assert_eq!(
+        world.bbr.window(),
+        PIPE * 160 / 100 + bytes_in(ms(30), RATE)
+    );
     world.now += RTT; // nothing runs ahead any more
     world.steps(21 * 40);
-    assert_eq!(world.bbr.window(), 2 * PIPE + BURST, "20 rounds later");
+    let usual = PIPE * 160 / 100 + BURST;
+    assert_eq!(world.bbr.window(), usual, "20 rounds later");
 }
 
 #[test]
