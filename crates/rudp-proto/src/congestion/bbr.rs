@@ -302,7 +302,7 @@ impl Bbr {
             Phase::Drain => self.pipe(200),
             Phase::Up => self.pipe(225),
             // Where CUBIC keeps the queue full, this is what bounds the share.
-            _ => self.pipe_of(self.path.usual_rtt(), 160),
+            _ => self.pipe_of(self.path.usual_rtt(), 170),
         };
         let bursts = bytes_in(BURSTS, self.path.bandwidth());
         let extra = self.aggregation.extra();

@@ -6,10 +6,10 @@ use super::*;
 const BURST: u64 = RATE / 500;
 
 #[test]
-fn the_window_is_1_6_times_the_pipe_and_a_burst_and_2_25_times_in_a_probe() {
+fn the_window_is_1_7_times_the_pipe_and_a_burst_and_2_25_times_in_a_probe() {
     let mut world = World::finely_at(Cruise);
     world.steps(100);
-    assert_eq!(world.bbr.window(), PIPE * 160 / 100 + BURST);
+    assert_eq!(world.bbr.window(), PIPE * 170 / 100 + BURST);
     world.until(ProbeUp);
     world.steps(30);
     assert_eq!(world.phase(), ProbeUp);
@@ -79,11 +79,11 @@ fn the_window_has_room_for_what_acks_in_bunches_need() {
     world.steps(100);
     assert_eq!(
         world.bbr.window(),
-        PIPE * 160 / 100 + bytes_in(ms(30), RATE)
+        PIPE * 170 / 100 + bytes_in(ms(30), RATE)
     );
     world.now += RTT; // nothing runs ahead any more
     world.steps(21 * 40);
-    let usual = PIPE * 160 / 100 + BURST;
+    let usual = PIPE * 170 / 100 + BURST;
     assert_eq!(world.bbr.window(), usual, "20 rounds later");
 }
 
