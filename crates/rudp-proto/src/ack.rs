@@ -141,6 +141,13 @@ impl Acks {
         self.deadline = Some(self.deadline.map_or(now, |deadline| deadline.min(now)));
     }
 
+    /// An ACK leaves, whether or not it tells of anything new: how long nothing came does (L14).
+    pub(crate) fn tell_again(&mut self, now: Duration) {
+        if self.newest.is_some() {
+            self.acknowledge_now(now);
+        }
+    }
+
     /// When an ACK is due at the latest.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadline

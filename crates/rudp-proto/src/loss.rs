@@ -52,6 +52,7 @@ impl Observer for TimerEvents {
 #[derive(Copy, Clone, Debug)]
 struct Newest {
     number: u64,
+    sent_at: Duration,
     rtt: Duration,
 }
 
@@ -131,6 +132,7 @@ impl Flight {
         self.next = number;
         self.newest = Some(Newest {
             number: number - 1,
+            sent_at: Duration::ZERO,
             rtt: Duration::ZERO,
         });
     }

@@ -66,8 +66,8 @@ impl Row {
 
 /// A hundred milliseconds over a path of 40: what leaves at the last moment is 20 ms under way.
 pub const ROWS: [Row; 3] = [
-    row("d10", 10, None, true, [least(996), most(111), most(995)]),
-    row("d10-", 10, None, false, [least(985), most(119), most(995)]),
+    row("d10", 10, None, true, [least(996), most(117), most(995)]),
+    row("d10-", 10, None, false, [least(985), most(121), most(999)]),
     row(
         "do2",
         0,

@@ -84,10 +84,10 @@ pub const ROWS: [Row; 8] = [
     row("m10", 10, Order::Kept, true, [most(122).holds(150), most(163).holds(205), most(390).holds(400)]),
     row("u2",   2, Order::None, true, [most(61).holds(92), most(82).holds(145), most(380).holds(400)]),
     row("u10", 10, Order::None, true, [most(102).holds(150), most(163).holds(205), most(380).holds(400)]),
-    row("m2-",   2, Order::Kept, false, [most(102).misses(95), most(143), most(177).holds(187)]),
-    row("m10-", 10, Order::Kept, false, [most(184).misses(160), most(224), most(202).holds(206)]),
-    row("u2-",   2, Order::None, false, [most(102).misses(95), most(112), most(174).holds(187)]),
-    row("u10-", 10, Order::None, false, [most(160).holds(160), most(224), most(199).holds(206)]),
+    row("m2-",   2, Order::Kept, false, [most(92).holds(95), most(122), most(177).holds(187)]),
+    row("m10-", 10, Order::Kept, false, [most(169).misses(160), most(215), most(203).holds(206)]),
+    row("u2-",   2, Order::None, false, [most(92).holds(95), most(102), most(174).holds(187)]),
+    row("u10-", 10, Order::None, false, [most(153).holds(160), most(215), most(202).holds(206)]),
 ];
 
 const fn row(

@@ -133,6 +133,51 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     assert_eq!((stats.timeouts, stats.tail_probes), (0, 1));
 }
 
+/// (L14)
+#[test]
+fn rule_rudp_l14_the_probe_of_a_lost_ack_brings_the_answer_that_had_it() {
+    for probe_arrives in [true, false] {
+        let config = Config {
+            bundles: false,
+            ..TRACED
+        };
+        let (mut pair, client, server) = Pair::connected(config, clean());
+        let exchange = |pair: &mut Pair, answer: &[u8]| {
+            pair.client.conn(client).put(b"x").unwrap();
+            pair.run_for(ms(1));
+            pair.server.conn(server).put(answer).unwrap();
+            pair.run_for(ms(19)); // it is there a millisecond after the next question left
+        };
+        for _ in 0..50 {
+            exchange(&mut pair, b"x");
+        }
+        let before = pair.server.conn(server).stats().tail_probes;
+        let lost_at = pair.now + ms(1);
+        pair.lets_pass = Box::new(move |at, from_client, _| {
+            let is_probe = from_client && at > lost_at + ms(20) && at < lost_at + ms(39);
+            (from_client || at != lost_at) && (probe_arrives || !is_probe)
+        });
+        exchange(&mut pair, b"lost");
+        for _ in 0..5 {
+            exchange(&mut pair, b"x");
+        }
+        let sent = pair.frames(false).into_iter();
+        let sent = sent.filter_map(|(at, _, frame)| {
+            let data = matches!(frame, Frame::Stream { data, .. } if data == b"lost");
+            data.then(|| at.checked_sub(lost_at)).flatten()
+        });
+        // The probe leaves 51 ms after the question, which left 21 ms before the answer; what shows
+        // the loss without it is the ACK of the next answer.
+        let [Duration::ZERO, again] = sent.collect::<Vec<_>>()[..] else {
+            panic!("it is sent twice");
+        };
+        let (from, to) = if probe_arrives { (50, 51) } else { (60, 61) };
+        assert!((ms(from)..ms(to)).contains(&again), "{again:?}");
+        let probes = pair.server.conn(server).stats().tail_probes;
+        assert_eq!((before, probes), (0, u64::from(probe_arrives)));
+    }
+}
+
 /// (L15)
 #[test]
 fn rule_rudp_l15_a_thin_stream_repeats_what_the_packets_before_carried() {

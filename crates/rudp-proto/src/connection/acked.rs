@@ -10,15 +10,12 @@ use crate::loss::{Acked, Content};
 use crate::receiver::Unacceptable;
 use crate::stats::add;
 use crate::trace::Step;
-use crate::wire::AckRanges;
+use crate::wire::Ack;
 
 impl Connection {
-    /// An ACK of these ranges.
-    pub(super) fn handle_ack(
-        &mut self,
-        now: Duration,
-        ranges: &AckRanges<'_>,
-    ) -> Result<(), Unacceptable> {
+    /// What the peer says of our packets.
+    pub(super) fn handle_ack(&mut self, now: Duration, ack: &Ack<'_>) -> Result<(), Unacceptable> {
+        let ranges = &ack.ranges;
         let flight = self.flight.bytes();
         let covers = |number: u64| ranges.iter().any(|range| range.contains(&number));
         if self.mtu.probe_number().is_some_and(covers) {
@@ -27,7 +24,9 @@ impl Connection {
         let acked = self.flight.handle_ack(now, ranges);
         let mut acked = acked.map_err(Unacceptable::Violation)?;
         let marked = acked.packets.iter().filter(|packet| packet.marked);
-        if !acked.packets.is_empty() {
+        if acked.packets.is_empty() {
+            self.flight.handle_told_again(now, ack);
+        } else {
             let (largest, marked) = (acked.largest, marked.count() as u64);
             acked.ce = self.ecn_path.handle_ack(largest, marked, self.peer_marks);
             add(&mut self.stats.ecn_marked, acked.ce);

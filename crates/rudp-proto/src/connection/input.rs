@@ -155,7 +155,7 @@ impl Connection {
         match *frame {
             Frame::Ping => Ok(Urgency::AtOnce),
             Frame::Ack(ref ack) => {
-                self.handle_ack(now, &ack.ranges)?;
+                self.handle_ack(now, ack)?;
                 Ok(Urgency::None)
             }
             Frame::Ecn(counts) => {

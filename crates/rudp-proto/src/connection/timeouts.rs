@@ -78,6 +78,7 @@ impl Connection {
             self.trace(now, Step::TailProbe);
             self.handle_content_lost(number, &content);
             self.retransmission_due = true; // (L14)
+            self.acks.tell_again(now);
         }
         self.path_probe_due |= self.probes_path() && self.flight.handle_path_probe_deadline(now);
         if due(self.paced_until) {

@@ -7,7 +7,7 @@ use rto::{Outcome, Progress, Sample};
 
 use super::packet::SentPacket;
 use super::{Flight, Newest};
-use crate::wire::AckRanges;
+use crate::wire::{Ack, AckRanges};
 
 /// What one ACK brought, or the end of the patience with what it overtook.
 #[derive(Debug, Default)]
@@ -65,7 +65,11 @@ impl Flight {
         let rtt = now.saturating_sub(sent_at);
         self.reordering.handle_round_trip(rtt);
         if self.largest_acked().is_none_or(|largest| largest < number) {
-            self.newest = Some(Newest { number, rtt });
+            self.newest = Some(Newest {
+                number,
+                sent_at,
+                rtt,
+            });
         }
         // Every transmission has its own number: the ACK names it (3-2), (L2).
         let sample = Sample::of_transmission(sent_at, now);
@@ -77,6 +81,21 @@ impl Flight {
         };
         acked.sample = self.timer.handle_acked(now, progress, Some(sample));
         Ok(acked)
+    }
+
+    /// An ACK of nothing new: its sender had the newest packet for so long, and nothing of what left
+    /// within that time after it; whatever it says, nothing is missing before the shortest round
+    /// trip (L14).
+    pub(crate) fn handle_told_again(&mut self, now: Duration, ack: &Ack<'_>) {
+        let largest = ack.ranges.iter().next().map(|range| range.end);
+        let is_newest = |it: &Newest| largest == Some(it.number.saturating_add(1));
+        if let Some(newest) = self.newest.filter(is_newest) {
+            let missing = newest.sent_at.saturating_add(ack.delay);
+            let heard = self.reordering.latest_heard(now);
+            let patience = self.reordering.one_way(newest.rtt);
+            self.tail
+                .handle_missing(missing.min(heard).saturating_sub(patience));
+        }
     }
 
     /// The memory of an ACK that was answered serves the next one.

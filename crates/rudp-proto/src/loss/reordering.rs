@@ -66,6 +66,18 @@ impl Reordering {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
+    /// When the last packet left of which the peer may have told by now.
+    pub(super) fn latest_heard(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.min_rtt.unwrap_or(now))
+    }
+
+    /// How much later than another a packet may be one way: the window less an eighth of the shortest
+    /// round trip, since the peer's probe waited for a whole one (L14).
+    pub(super) fn one_way(&self, srtt: Duration) -> Duration {
+        let eighth = share(self.min_rtt.unwrap_or(srtt), 8);
+        self.window(srtt).saturating_sub(eighth)
+    }
+
     /// A packet was acknowledged after one that left later.
     pub(super) fn handle_reordered(&mut self, distance: u64, lateness: Duration) {
         if self.adapts {

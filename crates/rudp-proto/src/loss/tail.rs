@@ -36,6 +36,9 @@ pub(super) struct Tail {
     /// The last probe since then, and how many there were.
     probed: Duration,
     probes: u8,
+    /// The peer told again that it lacks what left by then, which had been as long on its way as the
+    /// newest packet there.
+    missing: Option<Duration>,
 }
 
 impl Tail {
@@ -47,6 +50,7 @@ impl Tail {
             heard: Duration::ZERO,
             probed: Duration::ZERO,
             probes: 0,
+            missing: None,
         }
     }
 
@@ -54,6 +58,7 @@ impl Tail {
     pub(super) fn begin(&mut self, now: Duration) {
         self.heard = now;
         self.probes = 0;
+        self.missing = None;
     }
 
     /// Something new was acknowledged, of which the oldest left then.
@@ -64,8 +69,14 @@ impl Tail {
         }
     }
 
+    /// What left by then, the peer did not have when it sent an ACK of nothing new.
+    pub(super) fn handle_missing(&mut self, missing: Duration) {
+        self.missing = Some(missing);
+    }
+
     /// When to repeat what left then and is the oldest: an ACK of it is overdue, and no other
-    /// came for a while either. None is overdue before a round trip and a `window` (L11).
+    /// came for a while either. None is overdue before a round trip and a `window` (L11), unless
+    /// the peer shows that it is missing.
     pub(super) fn deadline(
         &self,
         oldest: Duration,
@@ -74,6 +85,10 @@ impl Tail {
     ) -> Option<Duration> {
         if self.probes >= MOST_PROBES {
             return None;
+        }
+        let is_missing = |by: &Duration| self.probes == 0 && oldest <= *by;
+        if let Some(by) = self.missing.filter(is_missing) {
+            return Some(by); // which is over
         }
         let wait = srtt.map_or(UNMEASURED, |srtt| {
             let usual = match self.waits.srtt() {

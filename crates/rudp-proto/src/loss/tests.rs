@@ -5,6 +5,7 @@ use rto::Outcome;
 use super::sent::MEMORY;
 use super::*;
 use crate::sender::Chunk;
+use crate::wire::Ack;
 use crate::{Side, StreamId, StreamKind};
 
 const ID: StreamId = StreamId::new(Side::Client, StreamKind::Bytes, 0);
@@ -224,4 +225,49 @@ fn a_peer_that_never_acknowledges_costs_bounded_memory() {
         assert!(most < bound, "{most} after {second} s");
     }
     assert!(flight.next_number() > 25_000_000 && most > 2_048);
+}
+
+/// The peer says again what it has, of which the newest came so long ago.
+fn tell_again(flight: &mut Flight, at: Duration, range: Range<u64>, delay: Duration) {
+    let ranges = core::iter::once(range).collect();
+    let acked = flight.handle_ack(at, &ranges).unwrap();
+    assert!(acked.packets.is_empty());
+    flight.handle_told_again(at, &Ack { delay, ranges });
+}
+
+#[test]
+fn what_left_too_early_for_the_delay_of_an_ack_is_overdue_at_once() {
+    let after = |at: Duration, delay: Duration| {
+        let mut flight = flight(&[0, 20, 60]);
+        ack(&mut flight, 40, 0..1); // the window less an eighth is 5 ms
+        tell_again(&mut flight, at, 0..1, delay);
+        flight
+    };
+    let is_overdue = |at: u64, delay: Duration| {
+        let deadline = after(ms(at), delay).tail_deadline();
+        deadline.unwrap() <= ms(at)
+    };
+    let short = Duration::from_micros(24_999);
+    assert!(!is_overdue(70, short) && is_overdue(70, ms(25)));
+    let longest = Duration::MAX;
+    assert!(
+        !is_overdue(64, longest) && is_overdue(65, longest),
+        "whatever the peer says"
+    );
+    let mut flight = after(ms(70), ms(25));
+    let repeated = flight.handle_tail_deadline(ms(70));
+    assert_eq!(repeated.map(|(number, _)| number), Some(1));
+    tell_again(&mut flight, ms(110), 0..1, ms(70));
+    assert!(flight.tail_deadline() > Some(ms(110)), "once");
+}
+
+#[test]
+fn the_delay_of_an_ack_counts_if_it_is_of_the_newest_packet() {
+    for (range, is_overdue) in [(0..2, true), (0..1, false)] {
+        let mut flight = flight(&[0, 20, 40]);
+        ack(&mut flight, 60, 0..2);
+        tell_again(&mut flight, ms(100), range, ms(40));
+        let deadline = flight.tail_deadline().unwrap();
+        assert_eq!(deadline <= ms(100), is_overdue);
+    }
 }
