@@ -94,11 +94,11 @@ pub fn rows() -> Vec<Row> {
     let rows = vec![
         row("2", "two of ours", &usual, [ours; 2], alike(968)),
         row("2c", "two of CUBIC", &usual, [cubic; 2], alike(947)),
-        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(550).holds(650))),
-        row("2s", "two of ours, a queue of 25 kB", &shallow, [ours; 2], alike(978)),
-        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(705))),
-        row("2p", "two of ours, a policer", &policed, [ours; 2], alike(922)),
-        row("1p", "beside CUBIC, a policer", &policed, [ours, cubic], share(most(620))),
+        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(562).holds(650))),
+        row("2s", "two of ours, a queue of 25 kB", &shallow, [ours; 2], alike(965)),
+        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(655))),
+        row("2p", "two of ours, a policer", &policed, [ours; 2], alike(975)),
+        row("1p", "beside CUBIC, a policer", &policed, [ours, cubic], share(most(600))),
     ];
     rows
 }

@@ -1,8 +1,8 @@
 //! What the path loses by itself, G10.
 
-use conformance::pair::{Pair, pattern};
+use conformance::pair::{Pair, endpoint, pattern};
 use conformance::time::{ms, s};
-use netsim::{LinkConfig, Policer};
+use netsim::{Link, LinkConfig, Policer};
 use rudp_proto::{Config, Stats};
 
 /// 100 Mbit/s and 20 ms, with a queue of so many bytes.
@@ -16,8 +16,13 @@ fn path(queue: usize) -> LinkConfig {
 }
 
 /// Bytes that arrive in a second, in the third to fifth of a transfer, and what the client counted.
-fn steady(link: LinkConfig) -> (u64, Stats) {
-    let (mut pair, client, server) = Pair::connected(Config::DEFAULT, link);
+fn steady(link: &LinkConfig, seed: u64) -> (u64, Stats) {
+    let link = |seed| Link::new(link.clone(), seed).expect("a valid link");
+    let [client, server] = [1, 2].map(|seed| endpoint(Config::DEFAULT, seed));
+    let mut pair = Pair::of(client, server, link(seed), link(seed + 100));
+    let client = pair.connect();
+    pair.run_for(s(5)); // which Hellos may take
+    let server = pair.server.handle();
     pair.client.send_all(client, &pattern(64 << 20));
     let mut received_in = |time| {
         for _ in 0..time {
@@ -40,13 +45,15 @@ fn rule_rudp_g10_what_the_path_loses_by_itself_is_sent_in_addition() {
             loss: format!("{loss}%").parse().unwrap(),
             ..path(250_000)
         };
-        let (bytes, _) = steady(lossy);
         let survives = carries * (100 - loss) / 100;
-        // Without: a rate of what arrives loses that share of it again.
-        assert!(
-            bytes > survives * 92 / 100,
-            "{loss} %: {bytes} of {survives}"
-        );
+        for seed in 0..6 {
+            let (bytes, _) = steady(&lossy, seed);
+            // Without: a rate of what arrives loses that share of it again.
+            assert!(
+                bytes > survives * 90 / 100,
+                "{loss} %, seed {seed}: {bytes} of {survives}"
+            );
+        }
     }
 }
 
@@ -62,7 +69,7 @@ fn rule_rudp_g10_losses_without_a_queue_may_be_a_policers() {
         ..path(250_000)
     };
     for link in [policed, path(25_000)] {
-        let (bytes, stats) = steady(link);
+        let (bytes, stats) = steady(&link, 11);
         assert!(bytes > 10_000_000, "{bytes}");
         let share = stats.packets_lost * 1_000 / stats.packets_sent;
         assert!(share < 50, "{share} of 1,000 packets lost");

@@ -251,10 +251,11 @@ impl Bbr {
         if self.phase == Phase::Startup {
             self.base_loss.handle_startup(&self.round, !stalled);
         }
-        // While the rate still grows, a longer round trip may be the path's own.
-        let grows = self.phase == Phase::Startup && !stalled;
-        let min_rtt = self.path.min_rtt().filter(|_| !grows);
-        let marked = self.round.is_marked() && !grows;
+        if self.phase == Phase::Startup && !stalled {
+            return; // what grows by a quarter is not full, whatever chance and jitter say
+        }
+        let min_rtt = self.path.min_rtt();
+        let marked = self.round.is_marked();
         let cruises = matches!(self.phase, Phase::Down | Phase::Cruise | Phase::Refill);
         let others = cruises && self.outbreak.shows_others(self.packet);
         let base_loss = self.base_loss.share();

@@ -5,10 +5,10 @@ use core::time::Duration;
 use super::Ack;
 use super::math::percent;
 
-/// The share of losses in percent that proves something without a queue: of a path that brings no
+/// The share of losses in thousandths that proves something without a queue: of a path that brings no
 /// more, and of any path; and the fewest full packets that tell it from chance.
-const SOME: (u64, u64) = (2, 6);
-const MANY: (u64, u64) = (20, 20);
+const SOME: (u64, u64) = (20, 6);
+const MANY: (u64, u64) = (200, 20);
 /// A queue is one from so much above the shortest round trip: a sixteenth, and at least this.
 const LEAST_QUEUE: Duration = Duration::from_millis(1);
 
@@ -71,13 +71,13 @@ impl Round {
         packet: u64,
         base_loss: u64,
     ) -> bool {
-        let lost = |(share, least): (u64, u64), usual: u64| {
-            let share = share.saturating_mul(10).saturating_add(usual);
+        let lost = |(share, least): (u64, u64)| {
             self.lost >= packet.saturating_mul(least)
                 && self.lost.saturating_mul(1_000) > self.sent().saturating_mul(share)
         };
         let usual = percent(base_loss, 150); // and chance
-        let many = lost(MANY, 0) || (stalled && lost(SOME, usual));
+        let (some, many) = (SOME.0.saturating_add(usual), MANY.0);
+        let many = lost((many.max(some), MANY.1)) || (stalled && lost((some, SOME.1)));
         many || (self.lost > 0 && is_queued(self.rtt, min_rtt))
     }
 
@@ -169,6 +169,10 @@ mod tests {
         for (lost, congested) in [(17, false), (18, true)] {
             let round = round(100, lost, 32_000); // 10 %, half as much by chance, and 2 %
             assert_eq!(round.is_congested(min, true, PACKET, 100), congested);
+        }
+        for (lost, congested) in [(24, false), (25, true)] {
+            let round = round(100, lost, 32_000); // 15 %, half as much, and 2 %
+            assert_eq!(round.is_congested(min, false, PACKET, 150), congested);
         }
     }
 

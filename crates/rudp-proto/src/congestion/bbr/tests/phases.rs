@@ -41,6 +41,20 @@ fn a_startup_paces_at_least_the_first_window_a_round_trip() {
     assert_eq!(world.bbr.rate(), Some(500), "once the path is known");
 }
 
+/// (G9)
+#[test]
+fn a_startup_goes_on_while_it_brings_a_quarter_more_whatever_is_lost() {
+    let mut world = World::new(1_000_000, RTT, 7);
+    for _ in 0..4 {
+        world.handle(world.lossy());
+        assert_eq!(world.phase(), Startup);
+        world.rate = world.rate * 125 / 100;
+    }
+    world.rate -= 1;
+    world.handle(world.lossy());
+    assert_eq!(world.phase(), Drain);
+}
+
 #[test]
 fn a_drain_paces_half_the_rate_until_the_queue_is_gone_or_for_two_rounds() {
     let mut world = World::at(Drain);
