@@ -233,13 +233,26 @@ fn messages(results: &Results) -> Vec<Option<Gate>> {
         most(gate_of(row("m10").wire_bytes, 1.0)),
         Some(most(280.0)),
     ));
-    for row in [row("m2-"), row("m10-")] {
+    let ordered = (Protocol::RudpUnbundled, Protocol::Quinn);
+    let each = (Protocol::RudpMessages, Protocol::QuinnMessages);
+    for (name, (ours, quinn)) in [
+        ("m2-", ordered),
+        ("u2-", each),
+        ("m10-", ordered),
+        ("u10-", each),
+    ] {
+        let row = row(name);
         let loss = row.loss;
-        let p99 = latency_of(results, loss, Protocol::RudpUnbundled, 1);
-        let wire = wire_of(results, loss, Protocol::RudpUnbundled)
-            .zip(wire_of(results, loss, Protocol::Quinn))
+        let p99 = latency_of(results, loss, ours, 1);
+        let wire = wire_of(results, loss, ours)
+            .zip(wire_of(results, loss, quinn))
             .map(|(ours, quinn)| ours / quinn);
-        let what = |what| format!("messages, {loss} %, unbundled: {what}");
+        let how = if ours == Protocol::RudpMessages {
+            "a message each"
+        } else {
+            "a stream"
+        };
+        let what = |what| format!("messages, {loss} %, unbundled, {how}: {what}");
         gates.extend([
             gate(what("p99, ms"), p99, most(gate_of(row.p99, 1.0)), None),
             gate(

@@ -44,9 +44,9 @@ impl Subject {
         subjects
     }
 
-    /// Whether it says anything of a protocol: without bundling, only small messages differ.
+    /// Whether it says anything of a protocol.
     fn takes(self, protocol: Protocol) -> bool {
-        protocol != Protocol::RudpUnbundled || self == Self::Messages
+        !protocol.is_for_messages() || self == Self::Messages
     }
 }
 

@@ -13,12 +13,12 @@ mod serve;
 mod tcp;
 mod work;
 
-use std::{any::Any, io, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{any::Any, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 use socket2::{Domain, Socket, Type};
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{self, AsyncRead, AsyncWrite, DuplexStream, ReadHalf, WriteHalf},
     sync::mpsc,
 };
 
@@ -136,6 +136,16 @@ impl Stream {
             _keep: Box::new(keep),
         }
     }
+
+    /// One whose writes are messages, which may come in another order; and its other end, from which
+    /// they are to be sent, and to which those of the other side are to be written.
+    fn of_messages(
+        keep: impl Any + Send,
+    ) -> (Self, ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) {
+        let (near, far) = io::duplex(BUFFER);
+        let ((reader, writer), (written, read)) = (io::split(near), io::split(far));
+        (Self::new(reader, writer, keep), written, read)
+    }
 }
 
 /// A listening socket, whose streams go into a channel.
@@ -167,9 +177,11 @@ impl Dialer {
             Protocol::Bbr => tcp::dial(address, "bbr").await,
             Protocol::Quinn => quinn::dial(address, &self.keys, quinn::Control::Cubic).await,
             Protocol::QuinnBbr => quinn::dial(address, &self.keys, quinn::Control::Bbr).await,
+            Protocol::QuinnMessages => quinn::dial_for_messages(address, &self.keys).await,
             Protocol::Kcp => kcp::dial(address).await,
             Protocol::Rudp => rudp::dial(address, true).await,
             Protocol::RudpUnbundled => rudp::dial(address, false).await,
+            Protocol::RudpMessages => rudp::dial_for_messages(address).await,
         }
     }
 
@@ -180,15 +192,17 @@ impl Dialer {
             Protocol::Bbr => tcp::listen(address, "bbr", streams),
             Protocol::Quinn => quinn::listen(address, &self.keys, quinn::Control::Cubic, streams),
             Protocol::QuinnBbr => quinn::listen(address, &self.keys, quinn::Control::Bbr, streams),
+            Protocol::QuinnMessages => quinn::listen_for_messages(address, &self.keys, streams),
             Protocol::Kcp => kcp::listen(address, streams).await,
             Protocol::Rudp => rudp::listen(address, true, streams),
             Protocol::RudpUnbundled => rudp::listen(address, false, streams),
+            Protocol::RudpMessages => rudp::listen_for_messages(address, streams),
         }
     }
 }
 
 /// A UDP socket with buffers for a burst; the system may give less.
-fn udp(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
+fn udp(address: SocketAddr) -> std::io::Result<std::net::UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
     socket.set_recv_buffer_size(BUFFER / 2)?;
     socket.set_send_buffer_size(BUFFER / 2)?;

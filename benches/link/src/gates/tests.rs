@@ -90,13 +90,20 @@ fn without_bundling_no_more_bytes_than_quinn() {
             messages: vec![
                 small(Protocol::Rudp, 100.0, 350.0),
                 small(Protocol::RudpUnbundled, p99, wire),
+                small(Protocol::RudpMessages, p99, 2.0 * wire),
                 small(Protocol::Quinn, 220.0, 200.0),
+                small(Protocol::QuinnMessages, 220.0, 400.0),
                 small(Protocol::QuinnBbr, 220.0, 999.0),
             ],
             ..Results::default()
         };
         ["p99, ms", "bytes on the wire, times quinn's"].map(|what| {
-            gate_named(&results, &format!("messages, 10 %, unbundled: {what}")).verdict()
+            let [stream, each] = ["a stream", "a message each"].map(|how| {
+                let name = format!("messages, 10 %, unbundled, {how}: {what}");
+                gate_named(&results, &name).verdict()
+            });
+            assert_eq!(stream, each);
+            each
         })
     };
     assert_eq!(verdicts(160.0, 200.0), [HOLDS, HOLDS]);

@@ -106,12 +106,13 @@ fn outage(lab: &Lab, protocol: Protocol, seed: u64) -> anyhow::Result<Outage> {
     let client = client.wait()?;
     anyhow::ensure!(client.intact, "a wrong echo");
     let light = u64::try_from(light.as_micros())?;
-    let after: Vec<_> = client.echoed_us.iter().filter(|&&at| at > light).collect();
+    let echoed = client.echoed_us.iter().map(|&(_, at)| at);
+    let after: Vec<_> = echoed.filter(|&at| at > light).collect();
     let holes = after.windows(2).map(|pair| pair[1] - pair[0]);
     Ok(Outage {
         protocol,
         seed,
-        silence: after.first().map(|&&first| (first - light) as f64 / 1e3),
+        silence: after.first().map(|&first| (first - light) as f64 / 1e3),
         second_hole: holes.max().unwrap_or_default() as f64 / 1e3,
         missing: OUTAGE_MESSAGES - client.echoed_us.len(),
     })
@@ -158,9 +159,9 @@ fn dial(
 /// From when each message was due to its echo.
 fn latencies_ms(client: &peer::Messages) -> Vec<f64> {
     let pace = u64::try_from(PACE.as_micros()).unwrap_or(u64::MAX);
-    let due = (0..).map(|index: u64| client.first_due_us + index * pace);
-    let echoed = client.echoed_us.iter().zip(due);
+    let due = |index: usize| client.first_due_us + index as u64 * pace;
+    let echoed = client.echoed_us.iter();
     echoed
-        .map(|(&at, due)| at.saturating_sub(due) as f64 / 1e3)
+        .map(|&(index, at)| at.saturating_sub(due(index)) as f64 / 1e3)
         .collect()
 }

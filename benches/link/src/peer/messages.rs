@@ -23,9 +23,9 @@ const REST: Duration = Duration::from_millis(500);
 pub struct Messages {
     /// When the first was due.
     pub first_due_us: u64,
-    /// When the echo of each was there, in order; those that never came are missing.
-    pub echoed_us: Vec<u64>,
-    /// Whether every echo was the next message, byte for byte.
+    /// Which echoes were there, and when; those that never came are missing.
+    pub echoed_us: Vec<(usize, u64)>,
+    /// Whether every echo was a message, byte for byte, and none came twice.
     pub intact: bool,
 }
 
@@ -41,6 +41,7 @@ pub(super) async fn run(
         _keep,
     } = dialer.dial().await?;
     Work::Echo.write(&mut writer).await?;
+    reader.read_u8().await?; // no message may come before the request
     sleep(REST).await;
 
     let first_due = system::monotonic() + pace;
@@ -56,12 +57,17 @@ pub(super) async fn run(
     let mut echoed_us = Vec::with_capacity(count);
     let receive = async {
         let mut echo = [0; MESSAGE];
-        for index in 0..count {
+        let mut came = vec![false; count];
+        for _ in 0..count {
             reader.read_exact(&mut echo).await?;
-            if echo != message(index) {
+            let index = index_of(&echo);
+            let is_new = came
+                .get_mut(index)
+                .is_some_and(|came| !std::mem::replace(came, true));
+            if echo != message(index) || !is_new {
                 bail!("a wrong echo");
             }
-            echoed_us.push(us(system::monotonic())?);
+            echoed_us.push((index, us(system::monotonic())?));
         }
         Ok(())
     };
@@ -79,6 +85,11 @@ fn message(index: usize) -> [u8; MESSAGE] {
     let mut message = [index.to_le_bytes()[0]; MESSAGE];
     message[..8].copy_from_slice(&(index as u64).to_be_bytes());
     message
+}
+
+fn index_of(message: &[u8; MESSAGE]) -> usize {
+    let [a, b, c, d, e, f, g, h, ..] = *message;
+    usize::try_from(u64::from_be_bytes([a, b, c, d, e, f, g, h])).unwrap_or(usize::MAX)
 }
 
 fn us(time: Duration) -> anyhow::Result<u64> {

@@ -146,6 +146,8 @@ async fn count(
 
 async fn echo(stream: &mut Stream) -> anyhow::Result<()> {
     let mut message = [0; MESSAGE];
+    stream.writer.write_u8(0).await?;
+    stream.writer.flush().await?;
     loop {
         stream.reader.read_exact(&mut message).await?;
         stream.writer.write_all(&message).await?;

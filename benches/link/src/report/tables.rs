@@ -148,7 +148,8 @@ fn messages(results: &Results) -> Table {
         title: "Small messages, ms",
         note: "100 bytes every 20 ms over 40 ms, from when each was due to its echo, that share of packets lost each \
                way; and the bytes on the wire for each message. Ours repeats what may be lost in the packets that follow; \
-               unbundled (`Config::bundles`), it does not."
+               unbundled (`Config::bundles`), it does not. All go through one stream, where one waits for those before it, or \
+               each in a stream or a message of its own."
             .to_owned(),
         unit: "ms, bytes",
         logarithmic: true,
