@@ -8,7 +8,7 @@ use std::{ops::Range, thread, time::Duration};
 use conformance::simulation::{Outcome, Plan, run};
 use conformance::time::ms;
 use netsim::{LinkConfig, Probability};
-use rudp_proto::{Config, Side};
+use rudp_proto::{Config, Congestion, Side};
 
 const SEEDS: u64 = 1_000;
 
@@ -17,6 +17,7 @@ const DELAY_MS: [u64; 5] = [0, 1, 20, 100, 500];
 const BLACKOUT_S: [u64; 5] = [0, 1, 3, 10, 30];
 const SIZES: [usize; 6] = [0, 1, 1_200, 20_000, 100_000, 400_000];
 const EXTRAS: [usize; 4] = [0, 3, 10, 30];
+const CONGESTION: [Congestion; 3] = [Congestion::Bbr, Congestion::Cubic, Congestion::NewReno];
 
 #[derive(Clone, Copy, Debug)]
 enum Order {
@@ -33,7 +34,7 @@ const ORDER: [Order; 4] = [
 ];
 
 /// Walks the whole table of loss x delay x reordering x blackout, twice in 1,000 seeds; sizes,
-/// rates, windows and readers vary beside it.
+/// rates, marks, windows, controls, bundling and readers vary beside it.
 fn plan(seed: u64) -> Plan {
     let pick = |step: u64, of: usize| usize::try_from(seed / step).expect("small") % of;
     let loss = Probability::from_percent(LOSS_PERCENT[pick(1, 5)]).expect("a percentage");
@@ -62,9 +63,12 @@ fn plan(seed: u64) -> Plan {
     }
     if seed.is_multiple_of(3) {
         (link.rate, link.queue) = (Some(10_000_000), 50_000);
+        link.mark_above = seed.is_multiple_of(2).then_some(20_000);
     }
     let mut config = Config {
         idle_timeout: Duration::from_secs(3_600),
+        congestion: CONGESTION[pick(17, 3)],
+        bundles: pick(19, 4) > 0,
         ..Config::DEFAULT
     };
     if seed.is_multiple_of(7) {

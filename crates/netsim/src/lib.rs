@@ -1,7 +1,8 @@
 //! Network links in virtual time: what happens to a packet between two hosts.
 //!
 //! A [`Link`] carries packets one way. It opens no socket and reads no clock: you hand packets in,
-//! it says when each is due at the far end, and you take it out.
+//! it says when each is due at the far end, and you take it out. So tests drive it in virtual time,
+//! `rudp relay` between sockets, and `netsim tun` between network namespaces.
 //!
 //! ```text
 //! handle_packet ─▶ bottleneck ─▶ dark? lost? ─▶ corrupt, duplicate ─▶ delay ─▶ poll_packet

@@ -1,4 +1,4 @@
-//! How much may be in flight, and how fast it leaves (L10, G1 to G9).
+//! How much may be in flight, and how fast it leaves (L10, G1 to G10).
 //!
 //! A [`Controller`] hears of every packet that leaves, every ACK and every expiry, and answers
 //! with a window and a moment. What it knows is in its algorithm; measuring the delivery rate and

@@ -8,7 +8,8 @@
 //!
 //! An [`Endpoint`] is client and server at once. Each [`Connection`] carries any number of
 //! ordered byte streams, two directions each, and of messages, which arrive whole and in any
-//! order; its only retransmission timer is [`rto::RetransmitTimer`]. `now` and every deadline are spans since a moment
+//! order; its only retransmission timer is [`rto::RetransmitTimer`]. A byte is copied twice on each
+//! side: into its stream's buffer and from there into a datagram, and back. `now` and every deadline are spans since a moment
 //! that the host fixes once, by a clock that is never set back. The wire format
 //! and every rule cited in the code are in `spec/rudp.md`.
 #![no_std]

@@ -274,6 +274,20 @@ pub(crate) mod tests {
         BatchSocket::bind(local, 1 << 20, true).expect("a socket")
     }
 
+    #[tokio::test]
+    async fn a_socket_has_the_buffers_that_were_asked_for() {
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let granted = [64 << 10, 128 << 10].map(|asked| {
+            let socket = BatchSocket::bind(local, asked, true).expect("a socket");
+            let socket = SockRef::from(&socket.io);
+            let both = [socket.recv_buffer_size(), socket.send_buffer_size()];
+            both.map(|size| size.expect("it has one"))
+        });
+        let [small, large] = granted; // Linux doubles what is asked for
+        assert!(small.iter().all(|it| *it >= 64 << 10), "{granted:?}");
+        assert_eq!(large, small.map(|it| 2 * it));
+    }
+
     /// Sends datagrams that are numbered, all at once; what arrives: sizes, marks, numbers.
     async fn exchange(count: u8, ecn: Option<Ecn>) -> (BatchSocket, Vec<(usize, Option<Ecn>, u8)>) {
         let (sender, receiver) = (loopback(), loopback());

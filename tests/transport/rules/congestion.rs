@@ -1,4 +1,4 @@
-//! Congestion control, L10 and G1 to G9.
+//! Congestion control, L10 and G1 to G9; G10 is in `base_loss`.
 
 mod model;
 

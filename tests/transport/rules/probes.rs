@@ -178,6 +178,22 @@ fn rule_rudp_l14_the_probe_of_a_lost_ack_brings_the_answer_that_had_it() {
     }
 }
 
+/// (L13)
+#[test]
+fn rule_rudp_l13_what_the_peer_sends_makes_one_probe_leave_at_once() {
+    let (mut pair, client, _) = established();
+    pair.run_for(ms(100));
+    pair.lets_pass = Box::new(|_, _, _| false);
+    pair.client.conn(client).put(b"x").unwrap();
+    pair.run_for(s(5));
+    let probes = |pair: &mut Pair| pair.client.conn(client).stats().path_probes;
+    let before = probes(&mut pair);
+    for number in [60, 61] {
+        pair.inject(false, number, vec![Frame::Ping]);
+        assert_eq!(probes(&mut pair), before + 1, "one between two of them");
+    }
+}
+
 /// (L15)
 #[test]
 fn rule_rudp_l15_a_thin_stream_repeats_what_the_packets_before_carried() {

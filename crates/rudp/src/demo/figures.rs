@@ -96,8 +96,8 @@ pub(super) fn congestion(record: &Record) -> String {
     }
     let window = Figure {
         title: "The window".to_owned(),
-        text: "What may be in flight, and what is. The model of the path allows twice what fills it, and looks \
-               for more every few seconds; a random loss is no reason to send less. An expiry leaves a window \
+        text: "What may be in flight, and what is. The model of the path allows 1.7 times what fills it, and \
+               looks for more every few seconds; a random loss is no reason to send less. An expiry leaves a window \
                of one packet, from which it doubles.",
         legend: WINDOW_LEGEND,
         svg: window.finish("Congestion window and bytes in flight over time"),

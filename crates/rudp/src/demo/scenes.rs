@@ -58,8 +58,8 @@ pub(super) enum Ends {
 pub static SCRIPT: [Scene; 6] = [
     Scene {
         title: "a clean start",
-        about: "The sender learns the round trip from the first answer and widens its window until \
-                the bottleneck's queue is full. The RTO stays on its floor of 1 s.",
+        about: "The sender learns the round trip from the first answer and sends faster until no \
+                more arrives. The RTO stays on its floor of 1 s.",
         opening: Opening::Weather(Weather::Fair),
         ends: Ends::OnDisk { percent: 25 },
     },
