@@ -145,14 +145,13 @@ fn the_first_answer_comes_no_later_than_over_tcp() {
             tcp(how, seed)
         })
     });
-    // A quantile of a request that was lost after the handshake hangs on how soon it is repeated.
     for (ours, theirs) in ours_at_once.iter().zip(&linux) {
-        assert!(ours * 10 <= theirs * 11, "{ours_at_once:?} {linux:?}");
+        assert!(ours <= theirs, "{ours_at_once:?} {linux:?}");
     }
     assert_eq!(
         ours_at_once[0], 80,
         "two round trips, one of them the handshake's"
     );
     assert_eq!(rfc[0], 80);
-    assert!(challenged[0] >= 120, "the test can tell");
+    assert_eq!(challenged[0], 120);
 }

@@ -35,7 +35,7 @@ const PACKET: u64 = BASE_DATAGRAM as u64;
 
 /// What leaves at once at the start, in packets (RFC 6928),
 const FIRST_BURST: u64 = 10;
-/// and what a pacer spreads over the first round trip (L10).
+/// and what a pacer spreads once there is a round trip (L10).
 const FIRST_PACED: u64 = 32;
 /// Bytes of the packets that these are meant for.
 const USUAL_PACKET: u64 = 1_460;
@@ -164,7 +164,7 @@ impl Controller {
         self.undone
     }
 
-    /// Bytes per second; `None` before the first data was acknowledged.
+    /// Bytes per second; `None` before a round trip is known.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         self.pacer.rate()
     }
@@ -286,7 +286,7 @@ impl Controller {
     /// The handshake took a round trip, by which the first window is paced (L10).
     pub(crate) fn handle_handshake_rtt(&mut self, now: Duration, rtt: Duration) {
         if let Algorithm::Bbr(it) = &mut self.algorithm {
-            it.handle_handshake_rtt(rtt);
+            it.handle_first_rtt(rtt);
             self.pacer.set_rate(now, it.rate());
         }
     }
@@ -307,14 +307,20 @@ impl Controller {
         }
     }
 
-    /// The timer expired while `flight` bytes were out, and `packet` is to be repeated; the next
-    /// packet will be `next`.
-    pub(crate) fn handle_timeout(&mut self, next: u64, flight: u64, packet: &SentPacket) {
+    /// The timer expired while `flight` bytes were out, and `packet` is to be repeated, `again` if
+    /// an expiry had sent it; the next packet will be `next`.
+    pub(crate) fn handle_timeout(
+        &mut self,
+        next: u64,
+        flight: u64,
+        packet: &SentPacket,
+        again: bool,
+    ) {
         self.suspects
-            .handle_lost(core::slice::from_ref(packet), !packet.by_timer);
+            .handle_lost(core::slice::from_ref(packet), !again);
         match &mut self.algorithm {
-            Algorithm::LossBased(it) => it.handle_timeout(flight, next, packet.by_timer),
-            Algorithm::Bbr(it) => it.handle_timeout(next, packet.by_timer),
+            Algorithm::LossBased(it) => it.handle_timeout(flight, next, again),
+            Algorithm::Bbr(it) => it.handle_timeout(next, again),
         }
     }
 }

@@ -63,8 +63,8 @@ pub struct Stats {
     pub ecn: bool,
     /// The congestion window, in bytes.
     pub congestion_window: u64,
-    /// How fast packets leave at most, in bytes per second (G4); `None` before data was
-    /// acknowledged.
+    /// How fast packets leave at most, in bytes per second (G4); `None` before a round trip
+    /// is known.
     pub pacing_rate: Option<u64>,
     /// How fast the path delivered, in bytes per second, by the latest ACK that tells (G3).
     pub delivery_rate: Option<u64>,

@@ -131,8 +131,8 @@ pub struct CongestionMetrics {
     pub window: u64,
     /// How much is, in bytes.
     pub bytes_in_flight: u64,
-    /// How fast packets leave at most, in bytes per second (G4); `None` before data was
-    /// acknowledged.
+    /// How fast packets leave at most, in bytes per second (G4); `None` before a round trip
+    /// is known.
     pub pacing_rate: Option<u64>,
     /// How fast the path delivered, in bytes per second, by the latest ACK that tells (G3).
     pub delivery_rate: Option<u64>,

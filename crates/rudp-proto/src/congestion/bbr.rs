@@ -6,6 +6,7 @@
 mod base_loss;
 mod bounds;
 mod cycle;
+mod first;
 mod others;
 mod path;
 mod phase;
@@ -14,8 +15,8 @@ use core::time::Duration;
 
 use super::aggregation::Aggregation;
 use super::evidence::Round;
-use super::math::{bytes_in, percent, rate_of};
-use super::{Ack, FIRST_BURST, FIRST_PACED, PACKET, initial_window, resized};
+use super::math::{bytes_in, percent};
+use super::{Ack, FIRST_BURST, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 use base_loss::BaseLoss;
 use bounds::Bounds;
@@ -42,8 +43,8 @@ pub(super) struct Bbr {
     /// What they were before the first reduction of a recovery, and whether startup was over.
     before: Option<(Bounds, bool)>,
     path: Path,
-    /// By which the first window is paced: of small packets, so the path's may be longer.
-    handshake_rtt: Option<Duration>,
+    /// By which the first window is paced.
+    first_rtt: Option<Duration>,
     cycle: Cycle,
     /// What [`Bounds::high`] was when the last probe began.
     probed_from: u64,
@@ -68,7 +69,7 @@ impl Bbr {
             bounds: Bounds::of(initial_window(FIRST_BURST, PACKET)),
             before: None,
             path: Path::new(),
-            handshake_rtt: None,
+            first_rtt: None,
             cycle: Cycle::new(seed),
             probed_from: u64::MAX,
             outbreak: Outbreak::default(),
@@ -114,22 +115,6 @@ impl Bbr {
         percent(self.bounds.high, 100 - HEADROOM)
     }
 
-    /// What leaves before anything is known of the path's bandwidth, in packets.
-    fn first_packets(&self) -> u64 {
-        match self.first_rtt() {
-            Some(_) => FIRST_PACED,
-            None => FIRST_BURST,
-        }
-    }
-
-    fn first_rtt(&self) -> Option<Duration> {
-        self.path.min_rtt().or(self.handshake_rtt)
-    }
-
-    fn first_window(&self) -> u64 {
-        initial_window(self.first_packets(), self.packet)
-    }
-
     /// Bytes per second; `None` before the first round trip.
     pub(super) fn rate(&self) -> Option<u64> {
         let gain = match self.phase {
@@ -141,16 +126,6 @@ impl Bbr {
         };
         let rate = percent(self.bandwidth().max(self.first_bandwidth()), gain);
         (rate > 0).then_some(rate)
-    }
-
-    /// While the path is searched, no less than the first window in a round trip: what a few bytes
-    /// at the beginning showed is not the path's (draft-ietf-ccwg-bbr, 5.6.2).
-    fn first_bandwidth(&self) -> u64 {
-        let first = self.bounds.window.min(self.first_window());
-        match self.first_rtt() {
-            Some(rtt) if !self.filled => rate_of(first, rtt),
-            _ => 0,
-        }
     }
 
     /// What must leave for the rate to arrive, in bytes per second.
@@ -196,11 +171,8 @@ impl Bbr {
         if ack.acked == 0 {
             return begins; // time proved the loss, and nothing was measured
         }
-        let is_whole = self.bounds.window >= self.first_window();
+        self.handle_first_rtt(ack.rtt);
         let rtt_expired = self.path.handle_rtt(ack.now, ack.rtt);
-        if is_whole {
-            self.bounds.window = self.bounds.window.max(self.first_window());
-        }
         if let Some(rate) = ack.rate {
             self.path.handle_rate(rate, ack.app_limited);
         }
@@ -226,11 +198,6 @@ impl Bbr {
         begins
     }
 
-    pub(super) fn handle_handshake_rtt(&mut self, rtt: Duration) {
-        self.handshake_rtt = Some(rtt);
-        self.bounds.window = self.first_window();
-    }
-
     /// A round ended: does it show congestion (G9), and does the bandwidth still grow?
     fn handle_round(&mut self, ack: &Ack) {
         self.base_loss.handle_round(
@@ -240,7 +207,9 @@ impl Bbr {
             self.packet,
         );
         self.cycle.handle_round();
-        self.path.handle_round(self.round.mean_rtt());
+        if !ack.app_limited {
+            self.path.handle_round(self.round.mean_rtt());
+        }
         self.aggregation.handle_round();
         let probing = matches!(self.phase, Phase::Startup | Phase::Up);
         if probing && !ack.app_limited {
@@ -248,11 +217,13 @@ impl Bbr {
         }
         self.filled |= self.growth.is_over();
         let stalled = probing && self.growth.rounds > 0;
+        // But a first window may have overflowed a queue.
+        let grows = !stalled && !self.round.is_mostly_lost(self.packet);
         if self.phase == Phase::Startup {
-            self.base_loss.handle_startup(&self.round, !stalled);
+            self.base_loss.handle_startup(&self.round, grows);
         }
-        if self.phase == Phase::Startup && !stalled {
-            return; // what grows by a quarter is not full, whatever chance and jitter say
+        if self.phase == Phase::Startup && grows {
+            return; // it is not full, whatever chance and jitter say
         }
         let min_rtt = self.path.min_rtt();
         let marked = self.round.is_marked();

@@ -76,9 +76,15 @@ impl Round {
                 && self.lost.saturating_mul(1_000) > self.sent().saturating_mul(share)
         };
         let usual = percent(base_loss, 150); // and chance
-        let (some, many) = (SOME.0.saturating_add(usual), MANY.0);
-        let many = lost((many.max(some), MANY.1)) || (stalled && lost((some, SOME.1)));
+        let some = SOME.0.saturating_add(usual);
+        let many = lost((MANY.0.max(some), MANY.1)) || (stalled && lost((some, SOME.1)));
         many || (self.lost > 0 && is_queued(self.rtt, min_rtt))
+    }
+
+    /// More than chance would take of a path on which anything works.
+    pub(super) fn is_mostly_lost(&self, packet: u64) -> bool {
+        let (_, least) = MANY;
+        self.lost >= packet.saturating_mul(least) && self.lost > self.acked
     }
 
     pub(super) fn lost(&self) -> u64 {

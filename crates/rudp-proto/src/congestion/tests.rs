@@ -189,7 +189,8 @@ impl World {
             _ => {
                 let flight = self.bytes();
                 if let Some((_, packet)) = self.flight.pop_front() {
-                    self.control.handle_timeout(self.next, flight, &packet);
+                    self.control
+                        .handle_timeout(self.next, flight, &packet, packet.by_timer);
                 }
             }
         }

@@ -21,8 +21,11 @@ impl Connection {
         let waits = self.phase == Phase::Open && self.settings == Delivery::InFlight;
         if waits
             && few
-            && let Some((number, content)) = self.flight.repeat_settings()
+            && let Some((number, content, again)) = self.flight.repeat_settings()
         {
+            if again {
+                self.congestion.handle_lost_handshake(); // (L10)
+            }
             // They may be lost, and are repeated as by an expiry: the RTO counts from then (H13).
             self.ecn_path.handle_expiry(); // (E3)
             self.handle_content_lost(number, &content);
@@ -259,11 +262,10 @@ impl Connection {
             self.flight.guess_rtt(now.saturating_sub(sent_at));
         }
         self.trace(now, Step::Handshake(HandshakeStep::Settings));
-        if let Some(rtt) = self.flight.timer().estimator().srtt() {
-            self.congestion.handle_handshake_rtt(now, rtt); // (L10)
-        }
         if self.stats.timeouts.saturating_add(self.stats.hello_probes) > 1 {
-            self.congestion.handle_lost_handshake();
+            self.congestion.handle_lost_handshake(); // (L10)
+        } else if let Some(rtt) = self.flight.timer().estimator().srtt() {
+            self.congestion.handle_handshake_rtt(now, rtt);
         }
         self.handle_established(id, params);
         Ok(())

@@ -177,7 +177,8 @@ impl Connection {
             self.mtu.handle_lost(now, packet.sent_at, packet.bytes);
             self.handle_content_lost(packet.number, &packet.content);
             let next = self.flight.next_number();
-            self.congestion.handle_timeout(next, flight, packet);
+            let again = packet.by_timer && expiry.backoffs > 1; // or a Hello had it sent (H13)
+            self.congestion.handle_timeout(next, flight, packet, again);
             let step = Step::Retransmit {
                 rto: expiry.rto,
                 last_sent_at: packet.sent_at,

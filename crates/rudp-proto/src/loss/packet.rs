@@ -32,7 +32,7 @@ pub(crate) struct SentPacket {
     pub(crate) content: Content,
     /// Of these numbers its ACK, if it has one, lets the peer know all that arrived (L16).
     pub(crate) told: Range<u64>,
-    /// The timer's expiry made it.
+    /// The timer's expiry made it, or a Hello (H13): the RTO counts from it.
     pub(crate) by_timer: bool,
     /// A later packet carries its content too: only the loss of that one makes it due (L14).
     pub(crate) repeated: bool,

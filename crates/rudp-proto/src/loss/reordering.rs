@@ -72,10 +72,10 @@ impl Reordering {
     }
 
     /// How much later than another a packet may be one way: the window less an eighth of the shortest
-    /// round trip, since the peer's probe waited for a whole one (L14).
+    /// round trip, since the peer's probe waited for a whole one, and that eighth at least (L14).
     pub(super) fn one_way(&self, srtt: Duration) -> Duration {
         let eighth = share(self.min_rtt.unwrap_or(srtt), 8);
-        self.window(srtt).saturating_sub(eighth)
+        self.window(srtt).saturating_sub(eighth).max(eighth)
     }
 
     /// A packet was acknowledged after one that left later.
@@ -138,6 +138,16 @@ mod tests {
         reordering.handle_round_trip(ms(60));
         reordering.handle_round_trip(ms(40));
         reordering
+    }
+
+    /// (L14)
+    #[test]
+    fn one_way_a_packet_may_be_an_eighth_of_the_round_trip_late_at_least() {
+        let one_way = |adapts| at_40_ms(adapts).one_way(ms(50));
+        assert_eq!([true, false].map(one_way), [ms(5); 2]);
+        let mut reordering = at_40_ms(true);
+        reordering.handle_reordered(100, ms(20));
+        assert_eq!(reordering.one_way(ms(50)), ms(20));
     }
 
     #[test]

@@ -99,11 +99,14 @@ impl Flight {
         self.repeat(number)
     }
 
-    /// The same of the packet that carried the SETTINGS last, which a Hello asks for again (H13).
-    pub(crate) fn repeat_settings(&mut self) -> Option<(u64, Content)> {
+    /// The same of the packet that carried the SETTINGS last, which a Hello asks for again (H13), and
+    /// whether it was sent again already.
+    pub(crate) fn repeat_settings(&mut self) -> Option<(u64, Content, bool)> {
         let is_last = |packet: &&SentPacket| packet.content.settings && !packet.repeated;
-        let last = self.sent.in_flight().find(is_last).map(|it| it.number);
-        self.repeat(last?)
+        let last = self.sent.in_flight().find(is_last)?;
+        let again = last.by_timer;
+        let (number, content) = self.repeat(last.number)?;
+        Some((number, content, again))
     }
 
     fn repeat(&mut self, number: u64) -> Option<(u64, Content)> {

@@ -71,7 +71,7 @@ impl Tail {
 
     /// What left by then, the peer did not have when it sent an ACK of nothing new.
     pub(super) fn handle_missing(&mut self, missing: Duration) {
-        self.missing = Some(missing);
+        self.missing = self.missing.max(Some(missing)); // ACKs may overtake each other
     }
 
     /// When to repeat what left then and is the oldest: an ACK of it is overdue, and no other

@@ -262,6 +262,16 @@ fn what_left_too_early_for_the_delay_of_an_ack_is_overdue_at_once() {
 }
 
 #[test]
+fn what_an_older_ack_says_of_a_delay_takes_nothing_back() {
+    let mut flight = flight(&[0, 20, 60]);
+    ack(&mut flight, 40, 0..1);
+    for delay in [25, 10] {
+        tell_again(&mut flight, ms(70), 0..1, ms(delay));
+    }
+    assert!(flight.tail_deadline() <= Some(ms(70)));
+}
+
+#[test]
 fn the_delay_of_an_ack_counts_if_it_is_of_the_newest_packet() {
     for (range, is_overdue) in [(0..2, true), (0..1, false)] {
         let mut flight = flight(&[0, 20, 40]);

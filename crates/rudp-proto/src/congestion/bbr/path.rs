@@ -12,7 +12,7 @@ pub(super) struct Path {
     bandwidth: [u64; 2],
     min_rtt: Option<Duration>,
     min_rtt_at: Duration,
-    /// The shortest mean of a round: with jitter well above the shortest of all.
+    /// The shortest mean of a round since `min_rtt` was last too old: with jitter well above it.
     usual_rtt: Option<Duration>,
     /// The shortest round trip since the last probe for it, and when it was.
     probed_rtt: (Duration, Duration),
@@ -39,9 +39,9 @@ impl Path {
         self.min_rtt
     }
 
-    /// The mean of the fastest round, and never less than the shortest of all.
+    /// The mean of the fastest round, or the shortest of all while none is over.
     pub(super) fn usual_rtt(&self) -> Option<Duration> {
-        self.usual_rtt.max(self.min_rtt)
+        self.usual_rtt.or(self.min_rtt)
     }
 
     /// Says whether the shortest round trip was not seen for so long that it must be probed.
@@ -57,6 +57,9 @@ impl Path {
         let old = since(self.min_rtt_at) > MIN_RTT_LIVES;
         if old || self.min_rtt.is_none_or(|min| probed <= min) {
             (self.min_rtt, self.min_rtt_at) = (Some(probed), probed_at);
+        }
+        if old {
+            self.usual_rtt = None; // as old, perhaps
         }
         expired
     }
@@ -94,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_usual_round_trip_is_none_below_the_shortest() {
+    fn a_usual_round_trip_lives_as_long_as_the_shortest() {
         let [at, rtt] = [Duration::from_secs, Duration::from_millis];
         let mut path = Path::new();
         assert_eq!(path.usual_rtt(), None);
