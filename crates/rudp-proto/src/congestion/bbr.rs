@@ -207,9 +207,8 @@ impl Bbr {
             self.packet,
         );
         self.cycle.handle_round();
-        if !ack.app_limited {
-            self.path.handle_round(self.round.mean_rtt());
-        }
+        self.path
+            .handle_round(self.round.mean_rtt(), ack.app_limited);
         self.aggregation.handle_round();
         let probing = matches!(self.phase, Phase::Startup | Phase::Up);
         if probing && !ack.app_limited {
@@ -217,12 +216,10 @@ impl Bbr {
         }
         self.filled |= self.growth.is_over();
         let stalled = probing && self.growth.rounds > 0;
-        // But a first window may have overflowed a queue.
-        let grows = !stalled && !self.round.is_mostly_lost(self.packet);
         if self.phase == Phase::Startup {
-            self.base_loss.handle_startup(&self.round, grows);
+            self.base_loss.handle_startup(&self.round, !stalled);
         }
-        if self.phase == Phase::Startup && grows {
+        if self.phase == Phase::Startup && !stalled {
             return; // it is not full, whatever chance and jitter say
         }
         let min_rtt = self.path.min_rtt();

@@ -81,12 +81,6 @@ impl Round {
         many || (self.lost > 0 && is_queued(self.rtt, min_rtt))
     }
 
-    /// More than chance would take of a path on which anything works.
-    pub(super) fn is_mostly_lost(&self, packet: u64) -> bool {
-        let (_, least) = MANY;
-        self.lost >= packet.saturating_mul(least) && self.lost > self.acked
-    }
-
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }

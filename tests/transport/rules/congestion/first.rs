@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
-use netsim::LinkConfig;
 use rudp_proto::{Congestion, Handle};
 
 use super::{ALL, PACKET, config, established, sending_times, window, windows};
@@ -114,26 +113,4 @@ fn rule_rudp_l10_a_server_whose_settings_were_sent_three_times_begins_with_one_p
         let window = stats.congestion_window;
         assert!(windows.contains(&window), "{window}");
     }
-}
-
-/// (L10, G9)
-#[test]
-fn rule_rudp_l10_a_first_window_that_overflows_a_short_queue_ends_the_search() {
-    let link = LinkConfig {
-        delay: ms(20),
-        rate: Some(500_000),
-        queue: 10_000,
-        ..LinkConfig::PERFECT
-    };
-    let (mut pair, client, server) = Pair::connected(config(Congestion::Bbr), link);
-    let start = pair.now;
-    pair.client.send_all(client, &pattern(80_000));
-    while pair.server.conn(server).stats().stream_bytes_received < 80_000 {
-        pair.run_for(ms(1));
-    }
-    let (took, lost) = (
-        pair.now - start,
-        pair.client.conn(client).stats().packets_lost,
-    );
-    assert!(took < ms(1_700) && lost < 40, "{lost} lost in {took:?}");
 }

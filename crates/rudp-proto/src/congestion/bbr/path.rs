@@ -78,9 +78,12 @@ impl Path {
         }
     }
 
-    /// A round ended, whose round trips had this mean.
-    pub(super) fn handle_round(&mut self, mean_rtt: Option<Duration>) {
-        self.usual_rtt = [self.usual_rtt, mean_rtt].into_iter().flatten().min();
+    /// A round ended, whose round trips had this mean: of few packets it is chance, but better than
+    /// nothing.
+    pub(super) fn handle_round(&mut self, mean_rtt: Option<Duration>, app_limited: bool) {
+        if !app_limited || self.usual_rtt.is_none() {
+            self.usual_rtt = [self.usual_rtt, mean_rtt].into_iter().flatten().min();
+        }
     }
 
     /// What is older than the last cycle is forgotten, if that cycle measured anything.
@@ -103,7 +106,8 @@ mod tests {
         assert_eq!(path.usual_rtt(), None);
         path.handle_rtt(at(1), rtt(40));
         assert_eq!(path.usual_rtt(), Some(rtt(40)));
-        path.handle_round(Some(rtt(50)));
+        path.handle_round(Some(rtt(50)), true);
+        path.handle_round(Some(rtt(45)), true);
         assert_eq!(path.usual_rtt(), Some(rtt(50)));
         path.handle_rtt(at(12), rtt(90)); // another path
         path.handle_rtt(at(23), rtt(90));
