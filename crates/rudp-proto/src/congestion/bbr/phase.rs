@@ -120,7 +120,10 @@ impl Bbr {
             *high = high.saturating_add(ack.acked / 4);
         }
         let shows = ack.flight_before >= self.pipe(125);
-        if round_over && (shows || !ack.window_used || self.growth.is_over()) {
+        let is_over = shows || !ack.window_used || self.growth.is_over();
+        // Others fill the queue: it has no room for more.
+        let is_full = ack.flight_before >= self.pipe(165);
+        if is_full || (round_over && is_over) {
             self.bounds.gives_way = false;
             self.end_probe(ack.now);
         }

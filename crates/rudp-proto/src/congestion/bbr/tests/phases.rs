@@ -145,6 +145,16 @@ fn a_probe_ends_when_a_quarter_of_the_pipe_waits_or_nothing_more_gets_through() 
         let took = world.until_with(ProbeDown, probing);
         assert_eq!(took, rounds, "{flight}, {window_used}");
     }
+    // At once, if others fill the queue.
+    for (percent, acks) in [(164, 40), (165, 1)] {
+        let mut world = World::finely_at(ProbeUp);
+        let queued = |world: &World| Ack {
+            flight_before: PIPE * percent / 100,
+            ..world.ack()
+        };
+        let took = world.until_with(ProbeDown, queued);
+        assert_eq!(took, acks, "{percent} % of the pipe");
+    }
     let mut world = World::at(ProbeUp);
     for _ in 0..5 {
         world.rate = world.rate * 125 / 100;
