@@ -122,7 +122,7 @@ impl Bbr {
         let shows = ack.flight_before >= self.pipe(125);
         let is_over = shows || !ack.window_used || self.growth.is_over();
         // Others fill the queue: it has no room for more.
-        let is_full = ack.flight_before >= self.pipe(165);
+        let is_full = ack.flight_before >= self.pipe(150);
         if is_full || (round_over && is_over) {
             self.bounds.gives_way = false;
             self.end_probe(ack.now);

@@ -146,7 +146,7 @@ fn a_probe_ends_when_a_quarter_of_the_pipe_waits_or_nothing_more_gets_through() 
         assert_eq!(took, rounds, "{flight}, {window_used}");
     }
     // At once, if others fill the queue.
-    for (percent, acks) in [(164, 40), (165, 1)] {
+    for (percent, acks) in [(149, 40), (150, 1)] {
         let mut world = World::finely_at(ProbeUp);
         let queued = |world: &World| Ack {
             flight_before: PIPE * percent / 100,
