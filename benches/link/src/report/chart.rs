@@ -8,7 +8,7 @@ const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 340.0;
 /// What is left of the axis, above and below it.
 const LEFT: f64 = 60.0;
-const TOP: f64 = 66.0;
+const TOP: f64 = 76.0;
 const BOTTOM: f64 = 40.0;
 /// A letter of a name is hardly wider, and a line of names is as high.
 const LETTER: f64 = 6.2;
@@ -16,8 +16,9 @@ const LINE: f64 = 15.0;
 /// The share of a group that its bars fill.
 const FILLED: f64 = 0.8;
 /// A colour for each row, the last for those beyond; told apart by the colour-blind too.
-const COLOURS: [&str; 8] = [
-    "#0072b2", "#56b4e9", "#009e73", "#7fc8a9", "#e69f00", "#d55e00", "#cc79a7", "#555555",
+const COLOURS: [&str; 9] = [
+    "#0072b2", "#56b4e9", "#009e73", "#7fc8a9", "#e69f00", "#d55e00", "#cc79a7", "#7b3294",
+    "#555555",
 ];
 
 /// The vertical axis.
