@@ -104,6 +104,17 @@ pub(crate) fn hello(client_id: u64, cookie: Option<Cookie>) -> Packet<'static> {
     }
 }
 
+/// The connection id in a datagram with the SETTINGS alone.
+pub(crate) fn settings_id(datagram: &[u8]) -> u64 {
+    let Ok(Packet::Data { frames, .. }) = Packet::decode(datagram, 0) else {
+        panic!("no SETTINGS");
+    };
+    let [Frame::Settings { connection_id, .. }] = frames[..] else {
+        panic!("SETTINGS alone: {frames:?}");
+    };
+    connection_id
+}
+
 /// An ACK of one range.
 pub(crate) fn ack(range: Range<u64>) -> Frame<'static> {
     ack_after(Duration::ZERO, range)

@@ -8,7 +8,7 @@ use conformance::time::{ms, s};
 use rudp_proto::wire::{Cookie, Frame, HELLO_LEN, Packet};
 use rudp_proto::{COOKIE_LIFETIME, Config, Endpoint, Event, Secrets};
 
-use super::{CHALLENGING, hello};
+use super::{CHALLENGING, hello, settings_id};
 
 /// (H3)
 #[test]
@@ -184,14 +184,8 @@ fn rule_rudp_h6_a_client_makes_one_connection() {
         if proved_by_data {
             server.handle_unreachable(s(1), stranger);
             let settings = answer(&mut server, s(1), None);
-            let Ok(Packet::Data { frames, .. }) = Packet::decode(&settings, 0) else {
-                panic!("it is crowded no more");
-            };
-            let [Frame::Settings { connection_id, .. }] = frames[..] else {
-                panic!("{frames:?}");
-            };
             let ping = encoded(&Packet::Data {
-                to: connection_id,
+                to: settings_id(&settings),
                 number: 0,
                 frames: vec![Frame::Ping],
             });

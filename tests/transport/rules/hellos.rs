@@ -9,7 +9,7 @@ use rudp_proto::wire::{Frame, HELLO_LEN, Packet};
 use rudp_proto::{Config, Ecn, Endpoint};
 
 use super::cookies::challenged;
-use super::{CHALLENGING, NO_KEEPALIVE, TRACED, ack, hello};
+use super::{CHALLENGING, NO_KEEPALIVE, TRACED, ack, hello, settings_id};
 
 /// When Hellos leave in a minute that nobody answers, with an RTO that begins so, or after a Challenge that
 /// took `rtt`.
@@ -154,14 +154,8 @@ fn rule_rudp_h13_once_the_settings_are_acknowledged_a_hello_brings_nothing() {
         server.handle_datagram(s(0), client_addr(), None, &datagram);
         let first = server.poll_transmit(s(0), 1, &mut out);
         assert_eq!(first.and_then(|sent| sent.ecn), Some(Ecn::Ect0));
-        let Ok(Packet::Data { frames, .. }) = Packet::decode(&out, 0) else {
-            panic!("SETTINGS");
-        };
-        let [Frame::Settings { connection_id, .. }] = frames[..] else {
-            panic!("SETTINGS alone: {frames:?}");
-        };
         let acks = encoded(&Packet::Data {
-            to: connection_id,
+            to: settings_id(&out),
             number: 0,
             frames: vec![ack(0..1)],
         });
