@@ -1,10 +1,9 @@
 //! What the transport is held to, beside the peers of the same session. Gates that the same numbers
 //! have in virtual time are those of `conformance::matrix`.
 
+mod range;
 #[cfg(test)]
 mod tests;
-
-use std::fmt;
 
 use conformance::matrix::{
     Bound,
@@ -18,8 +17,13 @@ use crate::{
     results::{Results, median},
 };
 
+use range::{Range, least, most};
+
 /// "No worse than TCP", within what is noise: a hundredth of all handshakes decides their p99.
 pub const AS_TCP: f64 = 1.1;
+
+/// "Every corrupted datagram": the kernel keeps back the one in fifty whose headers were hit.
+const FOUND: f64 = 0.8;
 
 /// What is asked of a number, and what was measured.
 #[derive(Debug)]
@@ -40,34 +44,6 @@ impl Gate {
     }
 }
 
-/// Where a number is to be: from, to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range(f64, f64);
-
-impl Range {
-    fn contains(self, number: f64) -> bool {
-        (self.0..=self.1).contains(&number)
-    }
-}
-
-impl fmt::Display for Range {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self(least, f64::INFINITY) => write!(f, "at least {least}"),
-            Self(f64::NEG_INFINITY, most) => write!(f, "at most {most}"),
-            Self(least, most) => write!(f, "{least} to {most}"),
-        }
-    }
-}
-
-const fn least(number: f64) -> Range {
-    Range(number, f64::INFINITY)
-}
-
-const fn most(number: f64) -> Range {
-    Range(f64::NEG_INFINITY, number)
-}
-
 /// The gate of a bound in its unit: so many of them are one of ours.
 fn gate_of(bound: Bound, units: f64) -> f64 {
     bound.gate().expect("a gate") as f64 / units
@@ -81,6 +57,7 @@ pub fn of(results: &Results) -> Vec<Gate> {
         fairness(results),
         messages(results),
         outage(results),
+        integrity(results),
         handshakes(results),
         loopback(results),
     ];
@@ -310,6 +287,30 @@ fn outage(results: &Results) -> Vec<Option<Gate>> {
             hole,
             most(gate_of(row.later_gap, 1.0)),
             Some(most(40.0)),
+        ),
+    ]
+}
+
+fn integrity(results: &Results) -> Vec<Option<Gate>> {
+    let runs = || {
+        let runs = results.integrity.iter();
+        runs.filter(|run| run.protocol == Protocol::Rudp)
+    };
+    let flipped = median(runs().map(|run| run.flipped as f64));
+    let found = median(runs().filter_map(|run| run.found.map(|found| found as f64)));
+    let failed = runs().filter(|run| !run.intact || !run.done).count();
+    vec![
+        gate(
+            "flipped bits: runs with a wrong byte or without an end",
+            flipped.map(|_| failed as f64),
+            most(0.0),
+            None,
+        ),
+        gate(
+            "flipped bits: datagrams found, times those flipped",
+            found.zip(flipped).map(|(found, flipped)| found / flipped),
+            least(FOUND),
+            None,
         ),
     ]
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::{Handshakes, Messages, Shares};
+use crate::results::{Handshakes, Integrity, Messages, Shares};
 
 const MISSED: &str = "**missed**";
 const HOLDS: &str = "holds";
@@ -147,7 +147,37 @@ fn each_quantile_of_handshakes_is_held_to_tcps_within_noise() {
 }
 
 #[test]
-fn a_range_says_what_it_asks_for() {
-    let said = [least(0.6), most(8.0), Range(30.0, 65.0)].map(|range| range.to_string());
-    assert_eq!(said, ["at least 0.6", "at most 8", "30 to 65"]);
+fn a_flipped_bit_is_found_and_stops_no_run() {
+    let run = |protocol, done, intact, found| Integrity {
+        protocol,
+        seed: 1,
+        done,
+        intact,
+        flipped: 20,
+        found,
+    };
+    let gates = |done, intact, found| {
+        let results = Results {
+            integrity: vec![
+                run(Protocol::Kcp, false, false, None),
+                run(Protocol::Rudp, true, true, found),
+                run(Protocol::Rudp, done, intact, found),
+            ],
+            ..Results::default()
+        };
+        of(&results)
+    };
+    let verdicts = |done, intact, found| -> Vec<_> {
+        let gates = gates(done, intact, found);
+        gates.iter().map(Gate::verdict).collect()
+    };
+    assert_eq!(verdicts(true, true, Some(16)), [HOLDS, HOLDS]);
+    assert_eq!(verdicts(true, false, Some(15)), [MISSED, MISSED]);
+    assert_eq!(verdicts(false, true, Some(21)), [MISSED, HOLDS]);
+    assert_eq!(verdicts(true, true, None), [HOLDS], "it does not count");
+    assert_eq!(
+        gates(false, false, None)[0].measured,
+        1.0,
+        "KCP's are its own"
+    );
 }
