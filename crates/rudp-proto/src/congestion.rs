@@ -267,20 +267,38 @@ impl Controller {
             prior_delivered: sample.prior_delivered,
             delivered_in_flight: sample.delivered,
         };
+        if !acked.lost.is_empty() && acked.largest_lost >= self.recovery_end() {
+            self.handle_late(&acked.packets); // of the recovery before
+        }
         let (begins, rate) = match &mut self.algorithm {
             Algorithm::LossBased(it) => (it.handle_ack(&ack), Some(it.rate(srtt))),
             Algorithm::Bbr(it) => (it.handle_ack(&ack), it.rate()),
         };
         self.suspects.handle_lost(&acked.lost, begins);
-        if self.suspects.handle_acked(&acked.packets) {
+        if !begins {
+            self.handle_late(&acked.packets);
+        }
+        self.pacer.set_rate(now, rate);
+        begins
+    }
+
+    /// Losses from this number on begin another recovery.
+    fn recovery_end(&self) -> u64 {
+        match &self.algorithm {
+            Algorithm::LossBased(it) => it.recovery_end(),
+            Algorithm::Bbr(it) => it.recovery_end(),
+        }
+    }
+
+    /// Takes back a reduction if all that it answered was late (G7).
+    fn handle_late(&mut self, acked: &[SentPacket]) {
+        if self.suspects.handle_acked(acked) {
             let undone = match &mut self.algorithm {
-                Algorithm::LossBased(it) => it.undo(), // (G7)
+                Algorithm::LossBased(it) => it.undo(),
                 Algorithm::Bbr(it) => it.undo(),
             };
             add(&mut self.undone, u64::from(undone));
         }
-        self.pacer.set_rate(now, rate);
-        begins
     }
 
     /// The handshake took a round trip, by which the first window is paced (L10).

@@ -97,6 +97,10 @@ impl Bbr {
         self.packet.saturating_mul(MIN_PIPE)
     }
 
+    pub(super) fn recovery_end(&self) -> u64 {
+        self.recovery_end
+    }
+
     /// Never below one packet.
     pub(super) fn window(&self) -> u64 {
         let Bounds {

@@ -76,6 +76,10 @@ impl LossBased {
         self.window
     }
 
+    pub(super) fn recovery_end(&self) -> u64 {
+        self.recovery_end
+    }
+
     pub(super) fn set_packet(&mut self, bytes: u64) {
         self.window = resized(self.window, FIRST_BURST, self.packet, bytes);
         self.packet = bytes;

@@ -1,5 +1,6 @@
 //! The model on a path that does as it is told, where each number shows by itself.
 
+mod histories;
 mod phases;
 mod undo;
 mod window;
