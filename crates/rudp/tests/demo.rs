@@ -18,7 +18,7 @@ use rudp::{
 use tokio::{sync::oneshot, time::timeout};
 
 /// Titles of figures, classes of marks, and how often each is there at least.
-const SERIES: [(&str, usize); 20] = [
+const SERIES: [(&str, usize); 21] = [
     ("<svg ", 7),
     ("class=\"plain\"", 1),
     ("class=\"repeats\"", 1),
@@ -26,7 +26,7 @@ const SERIES: [(&str, usize); 20] = [
     ("class=\"srtt\"", 2),
     ("class=\"rto\"", 2),
     ("class=\"fast\"", 1),
-    ("class=\"expired\"", 3 + 3),
+    ("class=\"expired\"", 1 + 3 + 3),
     ("class=\"running\"", 3),
     ("class=\"sample\"", 1),
     ("class=\"refused\"", 4 + 4),
@@ -37,6 +37,7 @@ const SERIES: [(&str, usize); 20] = [
     ("class=\"flight\"", 2),
     ("class=\"pacing\"", 2),
     ("class=\"delivery\"", 2),
+    ("class=\"undone\"", 1),
     ("class=\"probe\"", 1),
     ("path probes", 1),
 ];
@@ -76,7 +77,8 @@ async fn the_demo_tells_its_whole_story() {
     let in_the_dark = record.expiries.iter().filter(|it| dark.contains(&it.at));
     assert!(in_the_dark.count() >= 3, "the RTO doubles");
 
-    assert!(record.late.iter().any(|late| late.packets > 0), "overtaken");
+    assert!(record.acts[2].late > 0, "overtaken");
+    assert!(record.late.iter().any(|late| late.undone), "held");
     let probes = record.path_probes.iter();
     assert!(
         probes.filter(|at| dark.contains(at)).count() >= 8,

@@ -1,14 +1,13 @@
 //! Did it go as the script says?
 
+mod mistakes;
+
 use std::{ops::RangeInclusive, time::Duration};
 
 use grpc_backoff::{Config, Outcome};
 
-use super::{
-    Act, Encore, Ended, Record, SCRIPT, Tally,
-    scenes::{Opening, Weather},
-};
-use crate::words::{bytes, count, span, thousands};
+use super::{Encore, Ended, Record, SCRIPT, Tally};
+use crate::words::{bytes, count, span};
 
 /// Something that the script promises, and whether it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +36,8 @@ pub(super) fn window(failed_before: u32) -> Option<RangeInclusive<Duration>> {
 #[must_use]
 pub fn findings(record: &Record) -> Vec<Finding> {
     let mut findings = vec![hashes(record), scenes(record)];
-    findings.push(late(record));
+    findings.push(mistakes::undone(record));
+    findings.push(mistakes::late(record));
     findings.push(expiries(record));
     findings.push(collapse(record));
     findings.push(found(record));
@@ -92,26 +92,6 @@ fn scenes(record: &Record) -> Finding {
             format!("the file was there before the scene \"{}\"", scene.title),
         ),
     }
-}
-
-/// What was overtaken counts as lost for a moment only, and costs no expiry.
-fn late(record: &Record) -> Finding {
-    let disorder = |act: &&Act| matches!(act.scene.opening, Opening::Weather(Weather::Disorder));
-    let expiries = record
-        .acts
-        .iter()
-        .find(disorder)
-        .map_or(0, |act| act.expiries);
-    let packets: u64 = record.late.iter().map(|late| late.packets).sum();
-    let undone = record.late.iter().filter(|late| late.undone).count() as u64;
-    soft(
-        packets > 0 && expiries == 0,
-        format!(
-            "packets that only come late are seen as such and cost no expiry: {} late, {}",
-            thousands(packets),
-            count(undone, "reduction undone", "reductions undone")
-        ),
-    )
 }
 
 /// Three expiries in the dark, 1, 3 and 7 s after the last send, give or take a round trip, since
@@ -176,12 +156,17 @@ fn found(record: &Record) -> Finding {
         let after = collapses.map(|(at, _)| at.saturating_sub(light));
         after.filter(|after| !after.is_zero()).min()
     });
+    let dark = record
+        .dark
+        .as_ref()
+        .map_or(Duration::MAX, |dark| dark.start);
+    let probes = record.path_probes.iter().filter(|at| **at >= dark);
     soft(
         found.is_some_and(|after| after <= DUE + LATE),
         format!(
             "a probe finds the path soon after the dark: {}, after {}",
             found.map_or_else(|| "never".to_owned(), span),
-            count(record.path_probes.len() as u64, "probe", "probes")
+            count(probes.count() as u64, "probe", "probes")
         ),
     )
 }

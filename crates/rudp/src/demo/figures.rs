@@ -87,6 +87,10 @@ pub(super) fn congestion(record: &Record) -> String {
     let mut window = window_plot(over_time, &lives);
     scene_bands(&mut window, record, false);
     window_axes(&mut window);
+    let undone = record.late.iter().filter(|late| late.undone);
+    let undone: Vec<_> = undone.map(|late| x(late.at)).collect();
+    let title = count(undone.len() as u64, "reduction undone", "reductions undone");
+    window.rug(undone.into_iter(), "undone", &title);
     let mut rates = rate_plot(over_time, &lives);
     scene_bands(&mut rates, record, false);
     rate_axes(&mut rates);
@@ -98,7 +102,8 @@ pub(super) fn congestion(record: &Record) -> String {
         title: "The window".to_owned(),
         text: "What may be in flight, and what is. The model of the path allows 1.7 times what fills it, and \
                looks for more every few seconds; a random loss is no reason to send less. An expiry leaves a window \
-               of one packet, from which it doubles.",
+               of one packet, from which it doubles; where the answer was only late, as after the \
+               standstill, it restores the window at once (a green stroke below).",
         legend: WINDOW_LEGEND,
         svg: window.finish("Congestion window and bytes in flight over time"),
     };

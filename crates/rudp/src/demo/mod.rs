@@ -242,7 +242,7 @@ impl Director<'_> {
             Opening::Restart => {
                 self.record.down = self.record.down.map(|(from, _)| (from, Some(now)));
             }
-            Opening::Weather(_) => {}
+            Opening::Weather(_) | Opening::StandStill(_) => {}
         }
         self.record.begin(scene, now);
         for line in self.timeline.scene_begins(&self.record) {

@@ -36,8 +36,8 @@ fn lead(record: &Record) -> String {
     let network = &record.network;
     let mut text = format!(
         "<h1>A file crosses a hostile network</h1>\n<p class=\"lead\">{} ({}) went from a sender \
-         through a relay to a receiver, over real UDP sockets: {} each way at {}, with disorder, loss, \
-         darkness and a server that died. Two rules brought it there: RFC 6298 says when to send a \
+         through a relay to a receiver, over real UDP sockets: {} each way at {}, with a standstill, disorder, \
+         loss, darkness and a server that died. Two rules brought it there: RFC 6298 says when to send a \
          packet again, gRPC connection backoff says when to connect again. Seed {}.</p>\n\
          <div class=\"cards\">\n",
         escaped(&record.name),

@@ -20,6 +20,8 @@ pub struct Scene {
 pub(super) enum Opening {
     /// Both links of the relay get this weather.
     Weather(Weather),
+    /// Fair weather, but the next packet takes so long to the server, and all others wait behind it.
+    StandStill(Duration),
     /// Fair weather, but dark for this long.
     BlackOut(Duration),
     /// The server's process dies.
@@ -55,13 +57,24 @@ pub(super) enum Ends {
 }
 
 /// The play.
-pub static SCRIPT: [Scene; 6] = [
+pub static SCRIPT: [Scene; 7] = [
     Scene {
         title: "a clean start",
         about: "The sender learns the round trip from the first answer and sends faster until no \
                 more arrives. The RTO stays on its floor of 1 s.",
         opening: Opening::Weather(Weather::Fair),
-        ends: Ends::OnDisk { percent: 25 },
+        ends: Ends::OnDisk { percent: 15 },
+    },
+    Scene {
+        title: "two seconds at a standstill",
+        about: "Nothing is lost, but for two seconds nothing gets to the receiver. After 1 s the timer expires, \
+                which takes the oldest packet for lost and leaves a window of one. Then all that was held \
+                arrives at once, that packet too, and the window is what it was before.",
+        opening: Opening::StandStill(Duration::from_secs(2)),
+        ends: Ends::Fresh {
+            rounds: 12, // the last answers before it are one or two
+            fast_retransmits: 0,
+        },
     },
     Scene {
         title: "packets overtake each other",

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use netsim::LinkConfig;
 use tempfile::TempDir;
 use tokio::{sync::mpsc, task::JoinHandle};
 
@@ -21,7 +22,7 @@ use crate::{
     Clock, EndpointOptions, Folder, Observer, ReceiveEvent, Receiver, Report, SendError, SendEvent,
     SendOptions,
     blocking::blocking,
-    relay::{Relay, RelayConfig, RelayControl},
+    relay::{Relay, RelayConfig, RelayControl, RelayCounters},
     send,
 };
 
@@ -214,6 +215,19 @@ impl Stage {
     pub(super) async fn set(&mut self, opening: Opening) -> Result<(), DemoError> {
         match opening {
             Opening::Weather(weather) => self.weather(weather)?,
+            Opening::StandStill(lasting) => {
+                let entered = self.relay.counters().there.entered;
+                let fair = self.network.link(Weather::Fair);
+                let slow = LinkConfig {
+                    delay: lasting,
+                    ..fair.clone()
+                };
+                self.links(slow, fair)?;
+                // The link keeps the order: what comes after that packet arrives with it.
+                let held = |it: &RelayCounters| it.there.entered > entered;
+                self.relay.wait_for(held).await;
+                self.weather(Weather::Fair)?;
+            }
             Opening::BlackOut(lasting) => {
                 self.weather(Weather::Fair)?;
                 self.relay.black_out(lasting);
@@ -243,8 +257,12 @@ impl Stage {
 
     fn weather(&self, weather: Weather) -> Result<(), DemoError> {
         let link = self.network.link(weather);
+        self.links(link.clone(), link)
+    }
+
+    fn links(&self, there: LinkConfig, back: LinkConfig) -> Result<(), DemoError> {
         self.relay
-            .set_config(link.clone(), link)
+            .set_config(there, back)
             .map_err(|error| DemoError::Relay(io::Error::new(io::ErrorKind::InvalidInput, error)))
     }
 
