@@ -5,13 +5,15 @@ use core::ops::Range;
 use core::time::Duration;
 
 use crate::ranges::RangeSet;
-use crate::wire::MAX_ACK_RANGES;
+use crate::wire::{BASE_DATAGRAM, MAX_ACK_RANGES};
 use crate::{Ecn, EcnCounts};
 
 /// So many ranges an ACK may repeat (W7).
 const REPEATED: usize = 32;
 /// How far below the newest number ranges are kept: a sender remembers no more (L5), (L8).
 const MEMORY: u64 = 2048;
+/// While nobody marks packets, the first eight ACKs say so, and each eighth from then on (E2).
+const MARKS_EVERY: u64 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Acks {
@@ -26,12 +28,14 @@ pub(crate) struct Acks {
     /// Those that arrived behind a newer one, each with the number of our next packet by then; both
     /// ascend. An ACK in a packet before that one does not tell of them (L16).
     late: VecDeque<(u64, u64)>,
-    /// Ack-eliciting packets that no ACK of ours covers yet.
-    unacknowledged: u32,
+    /// The bytes of ack-eliciting packets that no ACK of ours covers yet.
+    unacknowledged: usize,
     /// `Some` exactly while `unacknowledged > 0`.
     deadline: Option<Duration>,
     max_delay: Duration,
     marks: EcnCounts,
+    /// The ACKs that left since a packet came with ECT(0).
+    sent: u64,
 }
 
 /// How much the sender of a packet wants an answer.
@@ -55,6 +59,7 @@ impl Acks {
             deadline: None,
             max_delay,
             marks: EcnCounts::default(),
+            sent: 0,
         }
     }
 
@@ -76,12 +81,13 @@ impl Acks {
         self.received.insert(number - 1..number);
     }
 
-    /// A packet arrived and was taken, before our packet `own_next` leaves.
+    /// A packet of so many bytes arrived and was taken, before our packet `own_next` leaves.
     pub(crate) fn handle_packet(
         &mut self,
         now: Duration,
         own_next: u64,
         number: u64,
+        bytes: usize,
         urgency: Urgency,
     ) {
         let next = self.expected();
@@ -100,12 +106,15 @@ impl Acks {
             return;
         }
         self.untold = Some(self.untold.map_or(number, |lowest| lowest.min(number)));
-        self.unacknowledged = self.unacknowledged.saturating_add(1);
+        let waited = self.unacknowledged;
+        self.unacknowledged = waited.saturating_add(bytes).max(1);
+        let is_second = waited > 0 && self.unacknowledged >= BASE_DATAGRAM;
         let out_of_order = number != next;
-        if out_of_order || self.unacknowledged >= 2 || urgency == Urgency::AtOnce {
+        if out_of_order || is_second || urgency == Urgency::AtOnce {
             self.acknowledge_now(now); // (L7)
         } else {
-            self.deadline = Some(now.saturating_add(self.max_delay));
+            self.deadline
+                .get_or_insert(now.saturating_add(self.max_delay));
         }
     }
 
@@ -129,10 +138,12 @@ impl Acks {
         }
     }
 
-    /// What an ACK says of ECN fields, if any was set (E2).
+    /// What the next ACK says of ECN fields, if it does (E2).
     pub(crate) fn marks(&self) -> Option<EcnCounts> {
-        let any = self.marks != EcnCounts::default();
-        any.then_some(self.marks)
+        let EcnCounts { ect0, ect1, ce } = self.marks;
+        let regular =
+            ect0 > 0 && (self.sent < MARKS_EVERY || self.sent.is_multiple_of(MARKS_EVERY));
+        (regular || ect1 > 0 || ce > 0).then_some(self.marks)
     }
 
     /// The peer is in doubt, for example because it sent something twice.
@@ -186,6 +197,7 @@ impl Acks {
     pub(crate) fn handle_sent(&mut self) -> Range<u64> {
         let left_out = self.candidates().nth(self.told_at_once());
         let end = self.expected();
+        self.sent = self.sent.saturating_add(u64::from(self.marks.ect0 > 0));
         self.untold = None;
         self.unacknowledged = 0;
         self.deadline = None;
@@ -210,6 +222,7 @@ mod tests {
     use alloc::vec::Vec;
 
     const DELAY: Duration = Duration::from_millis(25);
+    const FULL: usize = 1_200;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -222,9 +235,9 @@ mod tests {
     #[test]
     fn one_packet_waits_for_the_delay_and_two_do_not() {
         let mut acks = Acks::new(DELAY);
-        acks.handle_packet(ms(0), 0, 0, Normal);
+        acks.handle_packet(ms(0), 0, 0, FULL, Normal);
         assert!(!due(&acks, ms(24)) && due(&acks, ms(25)));
-        acks.handle_packet(ms(1), 0, 1, Normal);
+        acks.handle_packet(ms(1), 0, 1, FULL, Normal);
         assert!(due(&acks, ms(1)));
         let (delay, mut ranges) = acks.poll(ms(3)).unwrap();
         assert_eq!(
@@ -237,27 +250,62 @@ mod tests {
     }
 
     #[test]
+    fn small_packets_wait_until_they_are_as_long_as_a_full_one() {
+        let mut acks = Acks::new(DELAY);
+        for number in 0..11 {
+            acks.handle_packet(ms(number), 0, number, 100, Normal);
+            assert_eq!(acks.deadline(), Some(ms(25)), "of the first");
+        }
+        acks.handle_packet(ms(11), 0, 11, 100, Normal);
+        assert!(due(&acks, ms(11)));
+    }
+
+    #[test]
+    fn a_full_packet_waits_however_long_it_is() {
+        let mut acks = Acks::new(DELAY);
+        acks.handle_packet(ms(0), 0, 0, 9_000, Normal);
+        assert_eq!(acks.deadline(), Some(ms(25)));
+    }
+
+    #[test]
     fn gaps_their_filling_and_urgent_packets_are_acknowledged_at_once() {
         for (numbers, urgency) in [(&[0, 2][..], Normal), (&[2], Normal), (&[0], AtOnce)] {
             let mut acks = Acks::new(DELAY);
             for number in numbers {
                 acks.handle_sent();
-                acks.handle_packet(ms(0), 0, *number, urgency);
+                acks.handle_packet(ms(0), 0, *number, FULL, urgency);
             }
             assert!(due(&acks, ms(0)), "{numbers:?}");
         }
         let mut acks = Acks::new(DELAY);
-        acks.handle_packet(ms(0), 0, 1, Normal);
+        acks.handle_packet(ms(0), 0, 1, FULL, Normal);
         acks.handle_sent();
-        acks.handle_packet(ms(0), 0, 0, Normal);
+        acks.handle_packet(ms(0), 0, 0, FULL, Normal);
         assert!(due(&acks, ms(0)), "the gap is filled");
+    }
+
+    /// (E2)
+    #[test]
+    fn marks_are_told_by_the_first_acks_by_each_eighth_and_by_all_once_there_are_some() {
+        let mut acks = Acks::new(DELAY);
+        let mut told = |number: u64, ecn: Option<Ecn>| {
+            acks.handle_packet(ms(0), 0, number, FULL, AtOnce);
+            acks.handle_ecn(ms(0), ecn);
+            let told = acks.marks().is_some();
+            acks.handle_sent();
+            told
+        };
+        assert!((0..5).all(|number| !told(number, None)), "nothing to tell");
+        let unmarked: Vec<_> = (0..25).filter(|n| told(5 + n, Some(Ecn::Ect0))).collect();
+        assert_eq!(unmarked, [0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 24]);
+        assert!((30..50).all(|number| told(number, Some(Ecn::Ce))));
     }
 
     #[test]
     fn acknowledgements_alone_are_never_answered() {
         let mut acks = Acks::new(DELAY);
-        acks.handle_packet(ms(0), 0, 0, Urgency::None);
-        acks.handle_packet(ms(0), 0, 7, Urgency::None);
+        acks.handle_packet(ms(0), 0, 0, FULL, Urgency::None);
+        acks.handle_packet(ms(0), 0, 7, FULL, Urgency::None);
         assert!(acks.poll(ms(0)).is_none() && acks.deadline().is_none());
     }
 
@@ -269,7 +317,7 @@ mod tests {
     fn with_gaps(count: u64) -> Acks {
         let mut acks = Acks::new(DELAY);
         for number in 0..count {
-            acks.handle_packet(ms(0), 0, 2 * number, AtOnce);
+            acks.handle_packet(ms(0), 0, 2 * number, FULL, AtOnce);
         }
         acks
     }
@@ -279,12 +327,12 @@ mod tests {
         let mut acks = with_gaps(3);
         assert_eq!(ranges(&acks), [4..5, 2..3, 0..1]);
         assert_eq!(acks.handle_sent(), 0..5);
-        acks.handle_packet(ms(0), 1, 6, AtOnce);
+        acks.handle_packet(ms(0), 1, 6, FULL, AtOnce);
         acks.handle_acked(0, &(0..5));
         assert_eq!(ranges(&acks), core::slice::from_ref(&(6..7)));
         acks.handle_acked(1, &(0..7));
         assert_eq!(ranges(&acks), core::slice::from_ref(&(6..7)), "never none");
-        acks.handle_packet(ms(0), 2, 1, Normal);
+        acks.handle_packet(ms(0), 2, 1, FULL, Normal);
         assert_eq!(ranges(&acks), [6..7, 0..3], "news");
     }
 
@@ -292,11 +340,11 @@ mod tests {
     fn an_ack_tells_nothing_of_what_arrived_late_after_it_left() {
         let mut acks = with_gaps(4);
         let told = acks.handle_sent(); // in our packet 0
-        acks.handle_packet(ms(0), 1, 3, Normal);
+        acks.handle_packet(ms(0), 1, 3, FULL, Normal);
         acks.handle_sent(); // in packet 1
-        acks.handle_packet(ms(0), 2, 1, Normal);
+        acks.handle_packet(ms(0), 2, 1, FULL, Normal);
         let newer = acks.handle_sent(); // in packet 2
-        acks.handle_packet(ms(0), 3, 8, AtOnce);
+        acks.handle_packet(ms(0), 3, 8, FULL, AtOnce);
         acks.handle_acked(0, &told);
         assert_eq!(ranges(&acks), [8..9, 6..7, 0..5]);
         acks.handle_acked(1, &told);
@@ -310,11 +358,11 @@ mod tests {
         let mut acks = with_gaps(50);
         assert_eq!(ranges(&acks).len(), 50);
         assert_eq!(acks.handle_sent(), 0..99);
-        acks.handle_packet(ms(0), 1, 100, AtOnce);
+        acks.handle_packet(ms(0), 1, 100, FULL, AtOnce);
         assert_eq!(ranges(&acks).last(), Some(&(38..39)), "32 ranges");
         let told = acks.handle_sent();
         assert_eq!(told, 37..101);
-        acks.handle_packet(ms(0), 2, 102, AtOnce);
+        acks.handle_packet(ms(0), 2, 102, FULL, AtOnce);
         acks.handle_acked(1, &told);
         let rest: Vec<u64> = ranges(&acks).iter().map(|range| range.start).collect();
         let unknown = (0..19).rev().map(|number| 2 * number);
@@ -325,16 +373,16 @@ mod tests {
     fn memory_is_bounded_and_what_is_too_old_is_no_duplicate() {
         let mut acks = Acks::new(DELAY);
         for number in 0..10_000 {
-            acks.handle_packet(ms(0), number, 2 * number, Normal);
+            acks.handle_packet(ms(0), number, 2 * number, FULL, Normal);
             let late = number.is_multiple_of(3) && number > 2000;
             if late {
-                acks.handle_packet(ms(0), number, 2 * number - 3001, Normal);
+                acks.handle_packet(ms(0), number, 2 * number - 3001, FULL, Normal);
             }
         }
         assert_eq!(acks.received.len(), MAX_ACK_RANGES);
         assert!(acks.late.len() as u64 <= MEMORY);
         assert!(acks.is_duplicate(19_998) && !acks.is_duplicate(0));
-        acks.handle_packet(ms(0), 0, 0, Normal);
+        acks.handle_packet(ms(0), 0, 0, FULL, Normal);
         assert_eq!(acks.received.len(), MAX_ACK_RANGES);
     }
 }

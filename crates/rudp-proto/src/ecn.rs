@@ -70,6 +70,9 @@ impl fmt::Display for EcnState {
 /// So many of the first packets lost, and none acknowledged, look like a path that drops what is
 /// marked (E3).
 const MOST_LOST: u64 = 3;
+/// So many ACKs without counts, where one of eight has them, are of a path that clears the field or a
+/// peer that tells of none (E3).
+const MOST_SILENT: u8 = 16;
 
 /// Whether the path to the peer carries the field (E3): RFC 9000, 13.4.2.
 #[derive(Debug, Default)]
@@ -82,8 +85,11 @@ pub(crate) struct EcnPath {
     lost: u64,
     doubted: bool,
     sent: u64,
-    /// As last reported, by the ACK of the largest packet.
+    /// As last reported, by the ACK of the largest packet then.
     seen: EcnCounts,
+    /// The ACKs without counts since, and what they acknowledged of packets that left with ECT(0).
+    silent: u8,
+    untold: u64,
     largest: Option<u64>,
 }
 
@@ -140,13 +146,20 @@ impl EcnPath {
             return 0; // a late ACK has old counts
         }
         self.largest = Some(largest);
-        let (seen, now) = (self.seen, counts.unwrap_or(self.seen));
+        self.untold = self.untold.saturating_add(packets);
+        let Some(now) = counts else {
+            self.silent = self.silent.saturating_add(1);
+            self.off = self.silent >= MOST_SILENT;
+            return 0;
+        };
+        let seen = self.seen;
         let shrinks = now.ect0 < seen.ect0 || now.ce < seen.ce;
         let more = now.capable().saturating_sub(seen.capable());
-        if shrinks || now.ect1 > 0 || more < packets || now.capable() > self.sent {
+        if shrinks || now.ect1 > 0 || more < self.untold || now.capable() > self.sent {
             self.off = true;
             return 0;
         }
+        (self.silent, self.untold) = (0, 0);
         self.confirmed |= packets > 0;
         self.seen = now;
         now.ce.saturating_sub(seen.ce)
@@ -180,12 +193,35 @@ mod tests {
             (counts(6, 0, 0), false), // a mark is gone
             (counts(5, 1, 1), false), // never sent
             (counts(9, 0, 2), false), // more than were sent
-            (None, false),
+            (None, true),            // not each tells
         ] {
             let mut path = path();
             let marked = path.handle_ack(5, 2, counts);
             assert_eq!(path.is_used(), used, "{counts:?}");
-            assert_eq!(marked, if used { counts.unwrap().ce - 1 } else { 0 });
+            let more = counts.filter(|_| used).map_or(0, |counts| counts.ce - 1);
+            assert_eq!(marked, more);
+        }
+    }
+
+    #[test]
+    fn counts_that_come_later_are_of_all_since_the_last_ones() {
+        for (ect0, used) in [(6, false), (7, true)] {
+            let mut path = path();
+            path.handle_ack(5, 2, None);
+            path.handle_ack(7, 2, counts(ect0, 0, 1));
+            assert_eq!(path.is_used(), used);
+        }
+    }
+
+    #[test]
+    fn sixteen_acks_without_counts_end_it() {
+        for mut path in [path(), EcnPath::default()] {
+            for largest in 4..19 {
+                path.handle_ack(largest, 1, None);
+            }
+            assert!(path.is_used());
+            path.handle_ack(19, 0, None);
+            assert!(!path.is_used());
         }
     }
 

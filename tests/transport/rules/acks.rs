@@ -22,7 +22,8 @@ fn rule_rudp_l6_acknowledgements_are_not_acknowledged() {
 
 /// (L7)
 #[test]
-fn rule_rudp_l7_doubt_is_answered_at_once_and_the_rest_in_pairs_or_after_the_delay() {
+fn rule_rudp_l7_doubt_is_answered_at_once_and_the_rest_in_full_pairs_or_after_the_delay() {
+    let full = [b'a'; 1_100];
     let long = "r".repeat(3);
     let close = |abort| Frame::Close {
         code: 0,
@@ -33,8 +34,16 @@ fn rule_rudp_l7_doubt_is_answered_at_once_and_the_rest_in_pairs_or_after_the_del
         ("one packet", vec![(10, stream(0, b"a", false))], false),
         (
             "two packets",
-            vec![(10, stream(0, b"a", false)), (11, stream(1, b"b", false))],
+            vec![
+                (10, stream(0, &full, false)),
+                (11, stream(1_100, &full, false)),
+            ],
             true,
+        ),
+        (
+            "two small ones",
+            vec![(10, stream(0, b"a", false)), (11, stream(1, b"b", false))],
+            false,
         ),
         ("a gap", vec![(12, stream(0, b"a", false))], true),
         (

@@ -48,7 +48,7 @@ fn rule_rudp_e1_data_packets_leave_with_ect0_and_hellos_without() {
 
 /// (E2)
 #[test]
-fn rule_rudp_e2_a_receiver_counts_what_arrives_and_says_so_before_each_ack() {
+fn rule_rudp_e2_a_receiver_counts_what_arrives_and_says_so_before_each_ack_once_one_was_marked() {
     let (mut pair, client, server) = Pair::connected(Config::DEFAULT, marking());
     transfer(&mut pair, client, server, 1_000_000);
     let marked = pair.up.counters().marked;
@@ -64,9 +64,11 @@ fn rule_rudp_e2_a_receiver_counts_what_arrives_and_says_so_before_each_ack() {
     assert_eq!((ect1, ce), (0, marked));
     let late = datagrams - hellos - marked - ect0; // and the client's first ACKs, without
     assert!(late <= 3, "{late} not counted");
-    for pair in frames.windows(2) {
+    let is_marked = |frame: &Frame<'_>| matches!(frame, Frame::Ecn(counts) if counts.ce > 0);
+    let first = frames.iter().position(|(_, _, frame)| is_marked(frame));
+    for pair in frames[first.unwrap()..].windows(2) {
         let is_ack = matches!(pair[1].2, Frame::Ack(_));
-        assert!(!is_ack || matches!(pair[0].2, Frame::Ecn(_)), "before each");
+        assert!(!is_ack || is_marked(&pair[0].2), "before each");
     }
     let reported = pair.client.conn(client).stats().ecn_marked;
     assert_eq!(reported, marked);
@@ -140,7 +142,7 @@ fn rule_rudp_e3_counts_that_cannot_be_true_end_it() {
     for (counts, used) in [
         (Some((1, 0, 0)), true),
         (Some((0, 0, 1)), true),
-        (None, false),
+        (None, true), // the next ones may tell
         (Some((0, 1, 0)), false),
         (Some((1, 0, 500)), false),
     ] {

@@ -120,7 +120,7 @@ fn ack() -> impl Strategy<Value = Ack<'static>> {
             end += gap + length;
         }
         Ack {
-            delay: Duration::from_micros(delay_us),
+            delay: Duration::from_micros(delay_us / 8 * 8),
             ranges: ranges.into_iter().collect(),
         }
     })

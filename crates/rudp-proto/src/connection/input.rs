@@ -143,7 +143,8 @@ impl Connection {
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
             Ok(urgency) => {
                 let own_next = self.flight.next_number();
-                self.acks.handle_packet(now, own_next, number, urgency);
+                self.acks
+                    .handle_packet(now, own_next, number, bytes, urgency);
                 self.acks.handle_ecn(now, ecn);
                 self.path_probe_due |= self.probes_path() && self.flight.handle_heard(now);
             }

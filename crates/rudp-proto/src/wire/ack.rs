@@ -12,12 +12,14 @@ use crate::ranges::length;
 
 /// The most ranges an ACK carries, and the most that a receiver keeps (W7, L8).
 pub const MAX_ACK_RANGES: usize = 256;
+/// The unit of delays, in microseconds: two bytes tell of the usual `max_ack_delay`.
+const DELAY_US: u64 = 8;
 
 /// The contents of an ACK frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
-    /// How long the newest packet waited for this ACK; whole microseconds on
-    /// the wire. Told, and not used (L2).
+    /// How long the newest packet waited for this ACK; in steps of 8 us on the wire. Told, and not
+    /// taken off a round trip (L2).
     pub delay: Duration,
     /// The packet numbers it acknowledges.
     pub ranges: AckRanges<'a>,
@@ -101,7 +103,7 @@ pub(super) fn put(
     let ranges = ranges.take(MAX_ACK_RANGES); // (W7)
     let count = ranges.clone().count() as u64;
     put_varint(out, end.saturating_sub(1));
-    let delay = u64::try_from(delay.as_micros());
+    let delay = u64::try_from(delay.as_micros() / u128::from(DELAY_US));
     put_varint(out, delay.unwrap_or(MAX_VARINT));
     put_varint(out, count.saturating_sub(1));
     put_ranges(out, ranges);
@@ -111,7 +113,7 @@ pub(super) fn put(
 pub(super) fn take<'a>(body: &mut &'a [u8]) -> Result<Ack<'a>, DecodeError> {
     const BAD: DecodeError = DecodeError::Field("ACK ranges that overlap or go below zero (W7)");
     let largest = take_varint(body)?;
-    let delay = Duration::from_micros(take_varint(body)?);
+    let delay = Duration::from_micros(take_varint(body)?.saturating_mul(DELAY_US));
     let more = take_varint(body)?;
     if more >= MAX_ACK_RANGES as u64 {
         return Err(DecodeError::Field("an ACK of more than 256 ranges (W7)"));

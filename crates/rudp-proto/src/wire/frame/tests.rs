@@ -8,7 +8,7 @@ fn decode_all(body: &[u8]) -> Result<Vec<Frame<'_>>, DecodeError> {
 #[test]
 fn ack_ranges_come_back_as_they_went() {
     let frame = Frame::Ack(Ack {
-        delay: Duration::from_micros(1234),
+        delay: Duration::from_micros(1232),
         ranges: [90..100, 50..60, 0..1].into_iter().collect(),
     });
     let mut out = Vec::new();
