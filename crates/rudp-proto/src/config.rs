@@ -42,7 +42,8 @@ pub struct Config {
     /// least 1 (S3, M3).
     pub max_messages: u32,
     /// How long an acknowledgement may wait for company; default 25 ms, below the
-    /// floor of the RTO (L7): a peer with that floor would repeat every lone packet.
+    /// floor of the RTO (L7): a peer with that floor would repeat every lone packet. The peer's is
+    /// taken to be the same (L14).
     pub max_ack_delay: Duration,
     /// Silence after which a PING is sent; default 10 s, shorter than `idle_timeout`; at
     /// most half the idle timeout in force, a longer one counts as half (K1); `None` sends

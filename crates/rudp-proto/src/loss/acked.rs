@@ -61,8 +61,9 @@ impl Flight {
         if self.silence.take().is_some() {
             self.sent.sweep(0);
         }
-        self.tail.handle_acked(now, oldest);
         let rtt = now.saturating_sub(sent_at);
+        let window = self.patience(rtt).saturating_sub(rtt);
+        self.tail.handle_acked(now, oldest, rtt, window);
         self.reordering.handle_round_trip(rtt);
         if self.largest_acked().is_none_or(|largest| largest < number) {
             self.newest = Some(Newest {

@@ -113,13 +113,23 @@ impl Reordering {
     /// largest lateness seen, at least a quarter of the smallest round trip, at most a
     /// smoothed one (L11). Thresholds that do not adapt take an eighth (RFC 9002, 6.1.2).
     pub(super) fn window(&self, srtt: Duration) -> Duration {
+        self.at_least(srtt, 4)
+    }
+
+    /// The same of the oldest packet, which nothing overtook; a sixth is enough, since nothing is taken for
+    /// lost after it (L14).
+    pub(super) fn tail_window(&self, srtt: Duration) -> Duration {
+        self.at_least(srtt, 6)
+    }
+
+    fn at_least(&self, srtt: Duration, parts: u32) -> Duration {
         let min_rtt = self.min_rtt.unwrap_or(srtt);
         if !self.adapts {
             return share(min_rtt, 8).max(GRANULARITY);
         }
         let seen = self.lateness.get();
         let beyond = seen.saturating_add(share(seen, 4));
-        let window = beyond.max(share(min_rtt, 4)).min(srtt);
+        let window = beyond.max(share(min_rtt, parts)).min(srtt);
         window.max(GRANULARITY)
     }
 }

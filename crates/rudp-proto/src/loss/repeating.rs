@@ -76,7 +76,7 @@ impl Flight {
         let srtt = self.timer.estimator().srtt().or(self.tail.guess);
         let oldest = self.sent.oldest_waiting();
         let oldest = oldest.filter(|_| self.silence.is_none())?;
-        let window = srtt.map(|srtt| self.reordering.window(srtt));
+        let window = srtt.map(|srtt| self.reordering.tail_window(srtt));
         let window = window.unwrap_or_default();
         let deadline = self.tail.deadline(oldest.sent_at, srtt, window)?;
         Some((oldest.number, deadline))

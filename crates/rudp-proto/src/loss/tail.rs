@@ -7,17 +7,19 @@ use rto::{Estimator, Gain, Sample};
 /// The most probes between two ACKs of something new.
 const MOST_PROBES: u8 = 2;
 
-/// The mean and two deviations: an ACK or its packet that is lost makes a tenth of the waits
-/// longer, and does not count; what is usual in a quarter of them does.
+/// How an ACK's waits are averaged; see [`Tail::usual`].
 const WAITS: Estimator = match Estimator::new(rto::Config {
     min_rto: Duration::from_millis(1),
     beta: Gain::new(1, 8),
-    k: 2,
+    k: 3,
     ..rto::Config::RFC6298
 }) {
     Ok(waits) => waits,
     Err(_) => panic!("a valid config"),
 };
+
+/// So many waits in a row that are too long to be usual are usual all the same.
+const MOST_UNUSUAL: u8 = 8;
 
 /// How long to wait while no round trip is known (RFC 8985, 7.2).
 const UNMEASURED: Duration = Duration::from_secs(1);
@@ -27,6 +29,8 @@ pub(super) struct Tail {
     /// How long the oldest packet of each ACK had waited for it: a round trip and, where the
     /// peer lets ACKs wait, that. A round-trip sample is of the newest packet (L2).
     waits: Estimator,
+    /// The waits in a row that were too long to be usual.
+    unusual: u8,
     /// What stands in for SRTT until there is a sample.
     pub(super) guess: Option<Duration>,
     /// The delay of ACKs to expect while none came.
@@ -45,6 +49,7 @@ impl Tail {
     pub(super) fn new(max_ack_delay: Duration) -> Self {
         Self {
             waits: WAITS,
+            unusual: 0,
             guess: None,
             max_ack_delay,
             heard: Duration::ZERO,
@@ -61,12 +66,46 @@ impl Tail {
         self.missing = None;
     }
 
-    /// Something new was acknowledged, of which the oldest left then.
-    pub(super) fn handle_acked(&mut self, now: Duration, oldest: Option<Duration>) {
+    /// Something new was acknowledged, of which the oldest left then; the newest came back in a
+    /// round trip. The first wait is taken for that of a delayed ACK. One that is longer than that
+    /// and a `window` for what is late (L11) waited for something lost.
+    pub(super) fn handle_acked(
+        &mut self,
+        now: Duration,
+        oldest: Option<Duration>,
+        rtt: Duration,
+        window: Duration,
+    ) {
         self.begin(now);
-        if let Some(sent_at) = oldest {
-            self.waits.sample(Sample::of_transmission(sent_at, now));
+        let Some(sent_at) = oldest else {
+            return;
+        };
+        let delayed = rtt.saturating_add(self.max_ack_delay);
+        let wait = match self.usual() {
+            Some(usual) => {
+                let wait = now.saturating_sub(sent_at);
+                let is_usual = wait <= usual.max(delayed.saturating_add(window));
+                self.unusual = if is_usual {
+                    0
+                } else {
+                    self.unusual.saturating_add(1)
+                };
+                wait
+            }
+            None => delayed,
+        };
+        if self.unusual == 0 || self.unusual > MOST_UNUSUAL {
+            self.waits
+                .sample(Sample::of_transmission(Duration::ZERO, wait));
         }
+    }
+
+    /// The mean and one and a half deviations: what is usual in a third of the waits counts, what a
+    /// lost ACK makes longer in a tenth does not.
+    fn usual(&self) -> Option<Duration> {
+        let mean = self.waits.srtt()?;
+        let deviations = self.waits.rto().saturating_sub(mean);
+        Some(mean.saturating_add(deviations / 2))
     }
 
     /// What left by then, the peer did not have when it sent an ACK of nothing new.
@@ -91,10 +130,8 @@ impl Tail {
             return Some(by); // which is over
         }
         let wait = srtt.map_or(UNMEASURED, |srtt| {
-            let usual = match self.waits.srtt() {
-                Some(_) => self.waits.rto(),
-                None => srtt.saturating_mul(2).saturating_add(self.max_ack_delay),
-            };
+            let unmeasured = srtt.saturating_mul(2).saturating_add(self.max_ack_delay);
+            let usual = self.usual().unwrap_or(unmeasured);
             usual.max(srtt.saturating_add(window))
         });
         let asked = if self.probes > 0 {

@@ -1,5 +1,7 @@
 use core::ops::Range;
 
+use alloc::vec;
+
 use rto::Outcome;
 
 use super::sent::MEMORY;
@@ -279,5 +281,45 @@ fn the_delay_of_an_ack_counts_if_it_is_of_the_newest_packet() {
         tell_again(&mut flight, ms(100), range, ms(40));
         let deadline = flight.tail_deadline().unwrap();
         assert_eq!(deadline <= ms(100), is_overdue);
+    }
+}
+
+/// After packets that were each acknowledged with a newer one, which left so much later and came back
+/// in 40 ms: how long the next one waits for its ACK.
+fn usual_wait(apart: &[u64]) -> Duration {
+    let mut flight = flight(&[]);
+    let mut now = 0;
+    for apart in apart {
+        let number = flight.next_number();
+        for at in [now, now + apart] {
+            flight.handle_sent(ms(at), Some(packet(ms(at), 0)));
+        }
+        now += apart + 40;
+        ack(&mut flight, now, number..number + 2);
+    }
+    flight.handle_sent(ms(now), Some(packet(ms(now), 0)));
+    flight.tail_deadline().unwrap().saturating_sub(ms(now))
+}
+
+/// (L14)
+#[test]
+fn what_waited_for_something_lost_is_not_usual_unless_everything_waits_so_long() {
+    let at_once = ms(40) + ms(40) / 6;
+    assert_eq!(usual_wait(&[0; 40]), at_once);
+    let lost: Vec<u64> = (0..40).map(|n| if n % 3 == 0 { 50 } else { 0 }).collect();
+    assert_eq!(usual_wait(&lost), at_once);
+    let delayed: Vec<u64> = (0..40).map(|n| if n % 3 == 0 { 25 } else { 0 }).collect();
+    let wait = usual_wait(&delayed);
+    assert!((ms(65)..ms(75)).contains(&wait), "{wait:?}");
+    let wait = usual_wait(&[200; 80]);
+    assert!((ms(240)..ms(280)).contains(&wait), "{wait:?}");
+}
+
+/// (L14)
+#[test]
+fn the_first_ack_may_be_delayed() {
+    for sent in 1..10 {
+        let wait = usual_wait(&vec![0; sent]);
+        assert!((ms(65)..ms(120)).contains(&wait), "{wait:?} after {sent}");
     }
 }
