@@ -267,17 +267,27 @@ impl Controller {
             prior_delivered: sample.prior_delivered,
             delivered_in_flight: sample.delivered,
         };
-        if !acked.lost.is_empty() && acked.largest_lost >= self.recovery_end() {
-            self.handle_late(&acked.packets); // of the recovery before
-        }
-        let (begins, rate) = match &mut self.algorithm {
-            Algorithm::LossBased(it) => (it.handle_ack(&ack), Some(it.rate(srtt))),
-            Algorithm::Bbr(it) => (it.handle_ack(&ack), it.rate()),
+        // What was late is of the recovery before, unless what is lost now is of the same one.
+        let another = if acked.lost.is_empty() {
+            acked.ce > 0
+        } else {
+            acked.largest_lost >= self.recovery_end()
         };
-        self.suspects.handle_lost(&acked.lost, begins);
-        if !begins {
+        if another {
             self.handle_late(&acked.packets);
         }
+        let begins = match &mut self.algorithm {
+            Algorithm::LossBased(it) => it.handle_ack(&ack),
+            Algorithm::Bbr(it) => it.handle_ack(&ack),
+        };
+        self.suspects.handle_lost(&acked.lost, begins);
+        if !another {
+            self.handle_late(&acked.packets);
+        }
+        let rate = match &mut self.algorithm {
+            Algorithm::LossBased(it) => Some(it.rate(srtt)),
+            Algorithm::Bbr(it) => it.rate(),
+        };
         self.pacer.set_rate(now, rate);
         begins
     }
