@@ -216,13 +216,13 @@ impl Stage {
         match opening {
             Opening::Weather(weather) => self.weather(weather)?,
             Opening::StandStill(lasting) => {
-                let entered = self.relay.counters().there.entered;
                 let fair = self.network.link(Weather::Fair);
                 let slow = LinkConfig {
                     delay: lasting,
                     ..fair.clone()
                 };
                 self.links(slow, fair)?;
+                let entered = self.relay.counters().there.entered;
                 // The link keeps the order: what comes after that packet arrives with it.
                 let held = |it: &RelayCounters| it.there.entered > entered;
                 self.relay.wait_for(held).await;
