@@ -22,7 +22,9 @@
 //! | `rudp:path_probe` | none: a silent path is asked |
 //! | `rudp:handshake` | `step` |
 //! | `rudp:missed` | how many `traces` are missing before this line |
-//! | `rudp:lost`, `rudp:accepted`, `grpc_backoff:attempt_ended` | what became of a connection or an attempt |
+//! | `connectivity:connection_closed` | `reason` |
+//! | `rudp:accepted` | the `peer` of a connection; what qlog has for that asks for our own address, too |
+//! | `grpc_backoff:attempt_ended` | what became of an attempt |
 
 use std::{
     fmt,
@@ -113,7 +115,7 @@ impl TraceFile {
             Sending::Lost(reason) => {
                 let reason = reason.to_string();
                 let data = format_args!(r#"{{"reason":{}}}"#, Text(&reason));
-                self.event(event.at, Some(file), "rudp:lost", data);
+                self.event(event.at, Some(file), "connectivity:connection_closed", data);
             }
             _ => {}
         }
@@ -145,7 +147,7 @@ impl TraceFile {
                 let reason = reason.to_string();
                 let reason = Text(&reason);
                 let data = format_args!(r#"{{"connection":"{connection}","reason":{reason}}}"#);
-                self.event(event.at, None, "rudp:lost", data);
+                self.event(event.at, None, "connectivity:connection_closed", data);
             }
             _ => {}
         }

@@ -65,7 +65,7 @@ fn a_line_without_end_is_read_up_to_a_limit() {
 fn a_trace_in_which_nothing_happened_has_no_connection() {
     let quiet = format!(
         "{HEADER}\n{}\n",
-        r#"{"time":5,"group_id":"f","name":"rudp:lost","data":{}}"#
+        r#"{"time":5,"group_id":"f","name":"connectivity:connection_closed","data":{}}"#
     );
     for text in [HEADER, &quiet] {
         let traces = of(text).expect("a trace");
