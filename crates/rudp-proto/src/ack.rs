@@ -113,8 +113,8 @@ impl Acks {
         if out_of_order || is_second || urgency == Urgency::AtOnce {
             self.acknowledge_now(now); // (L7)
         } else {
-            self.deadline
-                .get_or_insert(now.saturating_add(self.max_delay));
+            let latest = now.saturating_add(self.max_delay);
+            self.deadline.get_or_insert(latest);
         }
     }
 

@@ -12,7 +12,7 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 const RECOVERIES: u32 = 16;
 
 /// That part of a duration.
-fn share(of: Duration, parts: u32) -> Duration {
+pub(super) fn share(of: Duration, parts: u32) -> Duration {
     of.checked_div(parts).unwrap_or_default()
 }
 

@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use rto::{Estimator, Gain, Sample};
 
+use super::reordering::share;
+
 /// The most probes between two ACKs of something new.
 const MOST_PROBES: u8 = 2;
 
@@ -105,7 +107,7 @@ impl Tail {
     fn usual(&self) -> Option<Duration> {
         let mean = self.waits.srtt()?;
         let deviations = self.waits.rto().saturating_sub(mean);
-        Some(mean.saturating_add(deviations / 2))
+        Some(mean.saturating_add(share(deviations, 2)))
     }
 
     /// What left by then, the peer did not have when it sent an ACK of nothing new.

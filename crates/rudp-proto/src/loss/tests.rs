@@ -306,7 +306,7 @@ fn usual_wait(apart: &[u64]) -> Duration {
 fn what_waited_for_something_lost_is_not_usual_unless_everything_waits_so_long() {
     let at_once = ms(40) + ms(40) / 6;
     assert_eq!(usual_wait(&[0; 40]), at_once);
-    let lost: Vec<u64> = (0..40).map(|n| if n % 3 == 0 { 50 } else { 0 }).collect();
+    let lost: Vec<u64> = (0..80).map(|n| if n % 6 == 0 { 50 } else { 0 }).collect();
     assert_eq!(usual_wait(&lost), at_once);
     let delayed: Vec<u64> = (0..40).map(|n| if n % 3 == 0 { 25 } else { 0 }).collect();
     let wait = usual_wait(&delayed);

@@ -13,7 +13,7 @@ use crate::ranges::length;
 /// The most ranges an ACK carries, and the most that a receiver keeps (W7, L8).
 pub const MAX_ACK_RANGES: usize = 256;
 /// The unit of delays, in microseconds: two bytes tell of the usual `max_ack_delay`.
-const DELAY_US: u64 = 8;
+const DELAY_US: u32 = 8;
 
 /// The contents of an ACK frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +103,8 @@ pub(super) fn put(
     let ranges = ranges.take(MAX_ACK_RANGES); // (W7)
     let count = ranges.clone().count() as u64;
     put_varint(out, end.saturating_sub(1));
-    let delay = u64::try_from(delay.as_micros() / u128::from(DELAY_US));
+    let delay = delay.checked_div(DELAY_US).unwrap_or_default();
+    let delay = u64::try_from(delay.as_micros());
     put_varint(out, delay.unwrap_or(MAX_VARINT));
     put_varint(out, count.saturating_sub(1));
     put_ranges(out, ranges);
@@ -113,7 +114,7 @@ pub(super) fn put(
 pub(super) fn take<'a>(body: &mut &'a [u8]) -> Result<Ack<'a>, DecodeError> {
     const BAD: DecodeError = DecodeError::Field("ACK ranges that overlap or go below zero (W7)");
     let largest = take_varint(body)?;
-    let delay = Duration::from_micros(take_varint(body)?.saturating_mul(DELAY_US));
+    let delay = Duration::from_micros(take_varint(body)?).saturating_mul(DELAY_US);
     let more = take_varint(body)?;
     if more >= MAX_ACK_RANGES as u64 {
         return Err(DecodeError::Field("an ACK of more than 256 ranges (W7)"));
