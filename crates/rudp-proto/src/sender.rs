@@ -8,8 +8,8 @@ use core::time::Duration;
 use crate::ranges::{RangeSet, length};
 use crate::{StreamId, WriteError};
 
-/// Bytes for which a stream keeps memory while it has nothing to send: all of them together no more
-/// than their buffer has (F6).
+/// Bytes for which a stream keeps memory while it has nothing to send, if it is not the one that
+/// keeps more: all of them together no more than their buffer has (F6).
 const KEPT: usize = 16 << 10;
 
 /// A piece of a stream as one packet carries it.
@@ -97,6 +97,11 @@ impl SendStream {
     /// How many bytes it keeps.
     pub(crate) fn buffered(&self) -> usize {
         self.buffer.len()
+    }
+
+    /// How many bytes have never left.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.end().saturating_sub(self.next)
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -278,10 +283,19 @@ impl SendStream {
         let (base, acked) = (self.base, &self.acked);
         let is_needed = |range: &Range<u64>| range.end > base && !acked.covers(range);
         self.repeated.retain(|(range, _)| is_needed(range));
-        if self.buffer.is_empty() {
+        fresh
+    }
+
+    /// Whether it keeps memory for much, and has nothing to send.
+    pub(crate) fn is_roomy(&self) -> bool {
+        self.buffer.is_empty() && self.buffer.capacity() > KEPT
+    }
+
+    /// Gives memory back while it has nothing to send.
+    pub(crate) fn tighten(&mut self) {
+        if self.is_roomy() {
             self.buffer.shrink_to(KEPT);
         }
-        fresh
     }
 
     /// Packet `number` with `chunk` is lost: what is not acknowledged of it, and in no later

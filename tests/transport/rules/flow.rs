@@ -313,3 +313,35 @@ fn rule_rudp_f6_a_write_takes_what_fits_and_room_is_told_once() {
         Err(WriteError::Finished)
     );
 }
+
+/// (F6)
+#[test]
+fn rule_rudp_f6_a_writer_is_ahead_by_a_mebibyte_and_called_when_half_of_it_has_left() {
+    const AHEAD: u64 = 1 << 20;
+    let (mut pair, client, _) = Pair::connected(Config::DEFAULT, clean());
+    let data = vec![1; 4 << 20];
+    let conn = pair.client.conn(client);
+    assert_eq!(conn.put(&data), Ok(1 << 20));
+    assert_eq!(conn.put(&data), Ok(0));
+    while pair.client.writable == 0 {
+        assert!(pair.client.conn(client).has_unsent(CLIENTS));
+        pair.run_for(ms(1));
+    }
+    let conn = pair.client.conn(client);
+    let sent = conn.stats().stream_bytes_sent;
+    assert!(sent >= AHEAD / 2 && conn.has_unsent(CLIENTS), "{sent}");
+    assert_eq!(conn.put(&data), Ok(usize::try_from(sent).unwrap()));
+
+    // A long fat path lets more be in flight, and more wait.
+    pair.client.send_all(client, &vec![1; 30 << 20]);
+    let mut most = 0;
+    while pair.now < s(60) && !pair.client.conn(client).is_acknowledged(CLIENTS).unwrap() {
+        let conn = pair.client.conn(client);
+        let stats = conn.stats();
+        let waits = conn.unacknowledged().saturating_sub(stats.bytes_in_flight);
+        most = waits.max(most);
+        assert!(waits <= AHEAD.max(stats.congestion_window / 4));
+        pair.run_for(ms(10));
+    }
+    assert!(most > 3 * AHEAD / 2, "{most}");
+}

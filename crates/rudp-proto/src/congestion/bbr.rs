@@ -16,6 +16,7 @@ use core::time::Duration;
 use super::aggregation::Aggregation;
 use super::evidence::Round;
 use super::math::{bytes_in, percent};
+use super::pacer::MAX_QUANTUM;
 use super::{Ack, FIRST_BURST, PACKET, initial_window, resized};
 use crate::trace::CongestionPhase;
 use base_loss::BaseLoss;
@@ -31,8 +32,10 @@ const MIN_PIPE: u64 = 4;
 const HEADROOM: u64 = 15;
 /// What is left by a reduction, in percent.
 const BETA: u64 = 70;
-/// What leaves in a burst of the pacer.
+/// What leaves in bursts of the pacer, but no more than three of its largest (the draft's "offload
+/// budget"): more would only make the queue of a loopback interface longer.
 const BURSTS: Duration = Duration::from_millis(2);
+const MOST_BURSTS: u64 = 3 * MAX_QUANTUM;
 
 #[derive(Clone, Debug)]
 pub(super) struct Bbr {
@@ -277,7 +280,7 @@ impl Bbr {
             // Where CUBIC keeps the queue full, this is what bounds the share.
             _ => self.pipe_of(self.path.usual_rtt(), 170),
         };
-        let bursts = bytes_in(BURSTS, self.path.bandwidth());
+        let bursts = bytes_in(BURSTS, self.path.bandwidth()).min(MOST_BURSTS);
         let extra = self.aggregation.extra();
         let most = pipe.saturating_add(bursts.max(extra));
         let window = &mut self.bounds.window;

@@ -8,7 +8,7 @@ use super::math::{bytes_in, time_of};
 /// The most that leaves at once is what the rate makes in this time,
 const QUANTUM: Duration = Duration::from_millis(2);
 /// but no more than a batch of the system,
-const MAX_QUANTUM: u64 = 64_000;
+pub(super) const MAX_QUANTUM: u64 = 64_000;
 /// and no fewer packets than one ACK answers.
 const MIN_PACKETS: u64 = 2;
 /// A host that wakes late has lost no credit of this time: a tick of its timers, and a slice of the

@@ -86,9 +86,8 @@ impl Connection {
         self.events.unanswered &= acked.sample.is_none(); // only what is new gives one (K10)
         self.count_sample(acked.sample);
         self.flight.recycle(acked);
-        if !self.is_closing() {
-            self.streams.announce_room();
-        }
+        self.streams.set_window(self.congestion.window());
+        self.announce_room();
         self.conclude_if_delivered();
     }
 

@@ -282,6 +282,7 @@ impl Connection {
             self.put_chunk(number, &chunk, out);
             content.chunks.push(chunk);
         }
+        self.announce_room();
     }
 
     fn put_chunk(&mut self, number: u64, chunk: &Chunk, out: &mut Vec<u8>) {

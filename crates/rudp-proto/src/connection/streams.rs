@@ -41,6 +41,20 @@ impl Connection {
         self.streams.write(id, data)
     }
 
+    /// Whether a stream has bytes that have never left: the endpoint waits with them, and more of
+    /// them give it nothing to do.
+    #[must_use]
+    pub fn has_unsent(&self, id: StreamId) -> bool {
+        self.streams.has_unsent(id)
+    }
+
+    /// Writers hear of room while they may write (F6).
+    pub(super) fn announce_room(&mut self) {
+        if !self.is_closing() {
+            self.streams.announce_room();
+        }
+    }
+
     /// Ends the outgoing half of a stream after what was written (FIN).
     ///
     /// # Errors

@@ -14,6 +14,9 @@ use crate::{StreamId, StreamKind};
 /// Fewer bytes of a longer piece are not worth a header.
 const LEAST_PART: u64 = 64;
 
+/// What a stream may hold in any case that has never left, in bytes (F6).
+const LEAST_UNSENT: u64 = 1 << 20;
+
 /// What takes turns with new bytes: every stream, and all messages as one.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
@@ -53,8 +56,12 @@ pub(super) struct Sending {
     /// The messages among them. The one that was begun first has the turn: several at once could
     /// fill the peer's window with parts, of which none can be read (M5).
     messages: BTreeSet<StreamId>,
+    /// What a stream may hold that has never left (F6).
+    most_unsent: u64,
     /// Streams whose writer waits for room: for more than the stream itself has in the buffer (F6).
     starved: Queue<usize, StreamId>,
+    /// The one stream that may keep memory for much while it has nothing to send (F6).
+    roomy: Option<StreamId>,
     /// When messages are given up (M4).
     pub(super) deadlines: BTreeSet<(Duration, StreamId)>,
 }
@@ -73,7 +80,9 @@ impl Sending {
             urgent: Line::default(),
             fresh: Line::default(),
             messages: BTreeSet::new(),
+            most_unsent: LEAST_UNSENT,
             starved: Queue::default(),
+            roomy: None,
             deadlines: BTreeSet::new(),
         }
     }
@@ -91,6 +100,13 @@ impl Sending {
     /// Room in the buffer.
     pub(super) fn free(&self) -> usize {
         self.capacity.saturating_sub(self.buffered)
+    }
+
+    /// What a stream takes now: as much as it leaves to the others, and as soon leaves (F6).
+    pub(super) fn room(&self, stream: &SendStream) -> usize {
+        let left = self.free().saturating_sub(stream.buffered()) / 2;
+        let unsent = self.most_unsent.saturating_sub(stream.unsent());
+        left.min(usize::try_from(unsent).unwrap_or(usize::MAX))
     }
 
     /// Room for one more message: all of them together have as much as they leave (F6).
@@ -125,7 +141,8 @@ impl Sending {
         }
         let others = self.unacknowledged.saturating_sub(unacknowledged);
         self.unacknowledged = others.saturating_add(stream.unacknowledged());
-        let starved = stream.starved.then(|| stream.buffered());
+        let waits = stream.starved && stream.unsent() <= self.most_unsent / 2;
+        let starved = waits.then(|| stream.buffered());
         self.starved.set(id, starved);
         self.line_up(id, stream);
     }
@@ -231,9 +248,15 @@ impl Streams {
             (
                 fresh,
                 stream.awaited && stream.is_acknowledged() == Ok(true),
+                stream.is_roomy(),
             )
         });
-        let (fresh, is_answer) = acked.unwrap_or_default();
+        let (fresh, is_answer, is_roomy) = acked.unwrap_or_default();
+        if is_roomy && self.sending.roomy != Some(chunk.id) {
+            let before = self.sending.roomy.replace(chunk.id);
+            let before = before.and_then(|id| self.sends.get_mut(&id));
+            before.into_iter().for_each(SendStream::tighten);
+        }
         if is_answer {
             self.news.acknowledged.set(chunk.id, true); // (S8)
         }
@@ -255,6 +278,11 @@ impl Streams {
     pub(crate) fn is_whole(&self, chunk: &Chunk) -> bool {
         let stream = self.sends.get(&chunk.id);
         stream.is_some_and(|stream| stream.is_whole(chunk))
+    }
+
+    /// Congestion control lets so many bytes be in flight (F6).
+    pub(crate) fn set_window(&mut self, window: u64) {
+        self.sending.most_unsent = LEAST_UNSENT.max(window / 4);
     }
 
     /// Tells starved writers that there is room again, each once (F6).

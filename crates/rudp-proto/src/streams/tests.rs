@@ -175,3 +175,22 @@ fn a_stream_costs_about_the_same_among_ten_thousand_as_among_a_thousand() {
     // What is sorted by name takes a third more: log 10,000 / log 1,000.
     assert!(few < many && many < 2 * few, "{few}, {many}");
 }
+
+/// (F6)
+#[test]
+fn one_stream_keeps_its_memory_for_what_is_written_next() {
+    let mut pair = Pair::new(Config::DEFAULT);
+    let write = |pair: &mut Pair, id: StreamId| {
+        assert_eq!(pair.ends[CLIENT].write(id, &[7; 100_000]), Ok(100_000));
+        pair.settle();
+    };
+    let ids = open_all(&mut pair, 3);
+    for id in [ids[0], ids[2], ids[1], ids[1]] {
+        write(&mut pair, id);
+        let client = &pair.ends[CLIENT];
+        assert_eq!(client.unacknowledged(), 0);
+        let roomy = client.sends.values().filter(|it| it.is_roomy());
+        assert_eq!(roomy.count(), 1);
+        assert!(client.sends.get(&id).is_some_and(SendStream::is_roomy), "{id}");
+    }
+}

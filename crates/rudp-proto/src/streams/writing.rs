@@ -35,12 +35,8 @@ impl Streams {
 
     pub(crate) fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         self.check_writable(id)?;
-        let free = self.sending.free();
-        let taken = self.change(id, |stream| {
-            // As much as is left to the others (F6).
-            let room = free.saturating_sub(stream.buffered()) / 2;
-            stream.write(data, room)
-        });
+        let room = self.sends.get(&id).map_or(0, |it| self.sending.room(it));
+        let taken = self.change(id, |stream| stream.write(data, room));
         taken.ok_or(WriteError::Finished)
     }
 
@@ -77,6 +73,10 @@ impl Streams {
     /// How many written bytes are not acknowledged yet, of all streams and messages.
     pub(crate) fn unacknowledged(&self) -> u64 {
         self.sending.unacknowledged()
+    }
+
+    pub(crate) fn has_unsent(&self, id: StreamId) -> bool {
+        self.sends.get(&id).is_some_and(|it| it.unsent() > 0)
     }
 
     pub(crate) fn is_acknowledged(&mut self, id: StreamId) -> Result<bool, WriteError> {

@@ -155,6 +155,7 @@ impl SendStream {
         let Some((connection, waiting)) = state.open_connection(self.connection.handle) else {
             return Poll::Ready(Err(self.connection.ended()));
         };
+        let known = connection.has_unsent(self.id); // the driver sends it when it can
         match connection.write(self.id, data) {
             Ok(0) if !data.is_empty() => {
                 waiting.writers.add(self.id, cx);
@@ -162,7 +163,9 @@ impl SendStream {
             }
             Ok(count) => {
                 drop(state);
-                self.connection.shared.work.notify_one();
+                if !known {
+                    self.connection.shared.work.notify_one();
+                }
                 Poll::Ready(Ok(count))
             }
             Err(error) => Poll::Ready(Err(self.refused(error))),
