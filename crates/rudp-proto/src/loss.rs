@@ -62,6 +62,8 @@ pub(crate) struct Flight {
     /// The next packet number; none is ever used again (L1).
     next: u64,
     newest: Option<Newest>,
+    /// The last packet that asked for no answer, and when it left.
+    bare: Option<(u64, Duration)>,
     silence: Option<Silence>,
     tail: Tail,
     reordering: Reordering,
@@ -82,6 +84,7 @@ impl Flight {
             sent: Sent::default(),
             next: 0,
             newest: None,
+            bare: None,
             silence: None,
             tail: Tail::new(config.max_ack_delay),
             reordering: Reordering::new(config.adapts_to_reordering),
@@ -178,6 +181,7 @@ impl Flight {
         let number = self.next;
         self.next = number.saturating_add(1);
         let Some(packet) = packet else {
+            self.bare = Some((number, now));
             return;
         };
         if packet.by_timer {

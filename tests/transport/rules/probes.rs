@@ -120,7 +120,7 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
         "{pauses:?}"
     );
 
-    // The end of a burst: the answer to the probe proves the rest lost.
+    // The end of a burst: the answers to the probes prove the rest lost.
     let (mut pair, client, server) = established();
     let (start, mut count) = (pair.now, 0);
     pair.lets_pass = Box::new(move |_, from_client, _| {
@@ -131,7 +131,7 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     pair.run_until(start + ms(250));
     assert_eq!(pair.server.bytes(server).len(), 9_000);
     let stats = pair.client.conn(client).stats();
-    assert_eq!((stats.timeouts, stats.tail_probes), (0, 1));
+    assert_eq!((stats.timeouts, stats.tail_probes), (0, 2));
 }
 
 /// (L14)

@@ -30,7 +30,8 @@ pub(crate) struct Acked {
 }
 
 impl Flight {
-    /// Takes the ranges of an ACK, newest first.
+    /// Takes the ranges of an ACK, newest first; `in_order`: its packet is the peer's next after the
+    /// last that came, so that no ACK before it was lost.
     ///
     /// # Errors
     /// One of them was never sent (L9).
@@ -38,6 +39,7 @@ impl Flight {
         &mut self,
         now: Duration,
         ranges: &AckRanges<'_>,
+        in_order: bool,
     ) -> Result<Acked, &'static str> {
         if ranges.iter().any(|range| range.end > self.next) {
             return Err("an acknowledgement of a packet never sent (L9)");
@@ -62,8 +64,9 @@ impl Flight {
             self.sent.sweep(0);
         }
         let rtt = now.saturating_sub(sent_at);
-        let window = self.patience(rtt).saturating_sub(rtt);
-        self.tail.handle_acked(now, oldest, rtt, window);
+        let is_behind = |it: &SentPacket| oldest.is_some_and(|oldest| it.sent_at < oldest);
+        let gaps = !in_order || self.sent.oldest().is_some_and(is_behind);
+        self.tail.handle_acked(now, oldest, rtt, gaps);
         self.reordering.handle_round_trip(rtt);
         if self.largest_acked().is_none_or(|largest| largest < number) {
             self.newest = Some(Newest {
@@ -88,10 +91,14 @@ impl Flight {
     /// within that time after it; whatever it says, nothing is missing before the shortest round
     /// trip (L14).
     pub(crate) fn handle_told_again(&mut self, now: Duration, ack: &Ack<'_>) {
+        let Some(newest) = self.newest else {
+            return;
+        };
         let largest = ack.ranges.iter().next().map(|range| range.end);
-        let is_newest = |it: &Newest| largest == Some(it.number.saturating_add(1));
-        if let Some(newest) = self.newest.filter(is_newest) {
-            let missing = newest.sent_at.saturating_add(ack.delay);
+        let left = [Some((newest.number, newest.sent_at)), self.bare];
+        let is_largest = |(number, _): &(u64, _)| largest == Some(number.saturating_add(1));
+        if let Some((_, left_at)) = left.into_iter().flatten().find(is_largest) {
+            let missing = left_at.saturating_add(ack.delay);
             let heard = self.reordering.latest_heard(now);
             let patience = self.reordering.one_way(newest.rtt);
             self.tail

@@ -20,7 +20,7 @@ const WAITS: Estimator = match Estimator::new(rto::Config {
     Err(_) => panic!("a valid config"),
 };
 
-/// So many waits in a row that are too long to be usual are usual all the same.
+/// So many waits in a row that may be those for something lost are usual all the same.
 const MOST_UNUSUAL: u8 = 8;
 
 /// How long to wait while no round trip is known (RFC 8985, 7.2).
@@ -31,16 +31,15 @@ pub(super) struct Tail {
     /// How long the oldest packet of each ACK had waited for it: a round trip and, where the
     /// peer lets ACKs wait, that. A round-trip sample is of the newest packet (L2).
     waits: Estimator,
-    /// The waits in a row that were too long to be usual.
+    /// The waits in a row that may have been for something lost.
     unusual: u8,
     /// What stands in for SRTT until there is a sample.
     pub(super) guess: Option<Duration>,
     /// The delay of ACKs to expect while none came.
     max_ack_delay: Duration,
-    /// When something was last acknowledged, or left after nothing was in flight.
-    heard: Duration,
-    /// The last probe since then, and how many there were.
-    probed: Duration,
+    /// When something was last acknowledged or probed for, or left after nothing was in flight.
+    quiet_since: Duration,
+    /// How many probes there were since something was.
     probes: u8,
     /// The peer told again that it lacks what left by then, which had been as long on its way as the
     /// newest packet there.
@@ -54,8 +53,7 @@ impl Tail {
             unusual: 0,
             guess: None,
             max_ack_delay,
-            heard: Duration::ZERO,
-            probed: Duration::ZERO,
+            quiet_since: Duration::ZERO,
             probes: 0,
             missing: None,
         }
@@ -63,38 +61,34 @@ impl Tail {
 
     /// Something left while nothing was in flight.
     pub(super) fn begin(&mut self, now: Duration) {
-        self.heard = now;
+        self.quiet_since = now;
         self.probes = 0;
         self.missing = None;
     }
 
     /// Something new was acknowledged, of which the oldest left then; the newest came back in a
-    /// round trip. The first wait is taken for that of a delayed ACK. One that is longer than that
-    /// and a `window` for what is late (L11) waited for something lost.
+    /// round trip. The first wait is taken for that of a delayed ACK, and no wait counts which may
+    /// have been for something lost: with `gaps`.
     pub(super) fn handle_acked(
         &mut self,
         now: Duration,
         oldest: Option<Duration>,
         rtt: Duration,
-        window: Duration,
+        gaps: bool,
     ) {
         self.begin(now);
         let Some(sent_at) = oldest else {
             return;
         };
-        let delayed = rtt.saturating_add(self.max_ack_delay);
-        let wait = match self.usual() {
-            Some(usual) => {
-                let wait = now.saturating_sub(sent_at);
-                let is_usual = wait <= usual.max(delayed.saturating_add(window));
-                self.unusual = if is_usual {
-                    0
-                } else {
-                    self.unusual.saturating_add(1)
-                };
-                wait
-            }
-            None => delayed,
+        let wait = if self.waits.srtt().is_some() {
+            now.saturating_sub(sent_at)
+        } else {
+            rtt.saturating_add(self.max_ack_delay)
+        };
+        self.unusual = if gaps {
+            self.unusual.saturating_add(1)
+        } else {
+            0
         };
         if self.unusual == 0 || self.unusual > MOST_UNUSUAL {
             self.waits
@@ -102,8 +96,7 @@ impl Tail {
         }
     }
 
-    /// The mean and one and a half deviations: what is usual in a third of the waits counts, what a
-    /// lost ACK makes longer in a tenth does not.
+    /// The mean and one and a half deviations: what is usual in a third of the waits counts.
     fn usual(&self) -> Option<Duration> {
         let mean = self.waits.srtt()?;
         let deviations = self.waits.rto().saturating_sub(mean);
@@ -116,7 +109,7 @@ impl Tail {
     }
 
     /// When to repeat what left then and is the oldest: an ACK of it is overdue, and no other
-    /// came for a while either. None is overdue before a round trip and a `window` (L11), unless
+    /// came for a while either, nor did a probe leave. None is overdue before a round trip and a `window` (L11), unless
     /// the peer shows that it is missing.
     pub(super) fn deadline(
         &self,
@@ -131,22 +124,17 @@ impl Tail {
         if let Some(by) = self.missing.filter(is_missing) {
             return Some(by); // which is over
         }
-        let wait = srtt.map_or(UNMEASURED, |srtt| {
+        let (wait, apart) = srtt.map_or((UNMEASURED, UNMEASURED), |srtt| {
             let unmeasured = srtt.saturating_mul(2).saturating_add(self.max_ack_delay);
             let usual = self.usual().unwrap_or(unmeasured);
-            usual.max(srtt.saturating_add(window))
+            (usual.max(srtt.saturating_add(window)), window)
         });
-        let asked = if self.probes > 0 {
-            self.probed.max(oldest)
-        } else {
-            oldest
-        };
-        let overdue = asked.saturating_add(wait);
-        Some(overdue.max(self.heard.saturating_add(window)))
+        let overdue = oldest.saturating_add(wait);
+        Some(overdue.max(self.quiet_since.saturating_add(apart)))
     }
 
     pub(super) fn handle_probe(&mut self, now: Duration) {
-        self.probed = now;
+        self.quiet_since = now;
         self.probes = self.probes.saturating_add(1);
     }
 }

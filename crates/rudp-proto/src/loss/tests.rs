@@ -60,7 +60,7 @@ fn flight(sent: &[u64]) -> Flight {
 
 fn ack(flight: &mut Flight, at: u64, range: Range<u64>) -> Acked {
     let ranges = core::iter::once(range).collect();
-    flight.handle_ack(ms(at), &ranges).unwrap()
+    flight.handle_ack(ms(at), &ranges, true).unwrap()
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_peer_that_never_acknowledges_costs_bounded_memory() {
 /// The peer says again what it has, of which the newest came so long ago.
 fn tell_again(flight: &mut Flight, at: Duration, range: Range<u64>, delay: Duration) {
     let ranges = core::iter::once(range).collect();
-    let acked = flight.handle_ack(at, &ranges).unwrap();
+    let acked = flight.handle_ack(at, &ranges, true).unwrap();
     assert!(acked.packets.is_empty());
     flight.handle_told_again(at, &Ack { delay, ranges });
 }
@@ -275,8 +275,11 @@ fn what_an_older_ack_says_of_a_delay_takes_nothing_back() {
 
 #[test]
 fn the_delay_of_an_ack_counts_if_it_is_of_the_newest_packet() {
-    for (range, is_overdue) in [(0..2, true), (0..1, false)] {
-        let mut flight = flight(&[0, 20, 40]);
+    // The third asks for no answer; of it the peer tells nevertheless.
+    for (range, is_overdue) in [(0..2, true), (0..3, true), (0..1, false)] {
+        let mut flight = flight(&[0, 20]);
+        flight.handle_sent(ms(30), None);
+        flight.handle_sent(ms(40), Some(packet(ms(40), 30)));
         ack(&mut flight, 60, 0..2);
         tell_again(&mut flight, ms(100), range, ms(40));
         let deadline = flight.tail_deadline().unwrap();
@@ -285,17 +288,18 @@ fn the_delay_of_an_ack_counts_if_it_is_of_the_newest_packet() {
 }
 
 /// After packets that were each acknowledged with a newer one, which left so much later and came back
-/// in 40 ms: how long the next one waits for its ACK.
-fn usual_wait(apart: &[u64]) -> Duration {
+/// in 40 ms, in the packet after the peer's last one or not: how long the next one waits for its ACK.
+fn usual_wait(acks: &[(u64, bool)]) -> Duration {
     let mut flight = flight(&[]);
     let mut now = 0;
-    for apart in apart {
+    for (apart, in_order) in acks {
         let number = flight.next_number();
         for at in [now, now + apart] {
             flight.handle_sent(ms(at), Some(packet(ms(at), 0)));
         }
         now += apart + 40;
-        ack(&mut flight, now, number..number + 2);
+        let ranges = core::iter::once(number..number + 2).collect();
+        flight.handle_ack(ms(now), &ranges, *in_order).unwrap();
     }
     flight.handle_sent(ms(now), Some(packet(ms(now), 0)));
     flight.tail_deadline().unwrap().saturating_sub(ms(now))
@@ -303,23 +307,52 @@ fn usual_wait(apart: &[u64]) -> Duration {
 
 /// (L14)
 #[test]
-fn what_waited_for_something_lost_is_not_usual_unless_everything_waits_so_long() {
+fn what_may_have_waited_for_something_lost_is_not_usual_unless_everything_does() {
     let at_once = ms(40) + ms(40) / 6;
-    assert_eq!(usual_wait(&[0; 40]), at_once);
-    let lost: Vec<u64> = (0..80).map(|n| if n % 6 == 0 { 50 } else { 0 }).collect();
-    assert_eq!(usual_wait(&lost), at_once);
-    let delayed: Vec<u64> = (0..40).map(|n| if n % 3 == 0 { 25 } else { 0 }).collect();
-    let wait = usual_wait(&delayed);
-    assert!((ms(65)..ms(75)).contains(&wait), "{wait:?}");
-    let wait = usual_wait(&[200; 80]);
+    assert_eq!(usual_wait(&[(0, true); 40]), at_once);
+    let some = |every: u64, other| -> Vec<_> {
+        let acks = (0..80).map(|n| if n % every == 0 { other } else { (0, true) });
+        acks.collect()
+    };
+    assert_eq!(
+        usual_wait(&some(3, (50, false))),
+        at_once,
+        "an ACK was lost"
+    );
+    let wait = usual_wait(&some(3, (25, true)));
+    assert!((ms(65)..ms(75)).contains(&wait), "it is delayed: {wait:?}");
+    let wait = usual_wait(&[(200, false); 80]);
     assert!((ms(240)..ms(280)).contains(&wait), "{wait:?}");
+}
+
+/// (L14)
+#[test]
+fn a_wait_while_something_older_is_out_is_not_usual() {
+    let wait_beside = |lost: u64| {
+        let mut flight = flight(&[]);
+        let mut exchange = |at: u64, beside: Option<u64>, took: u64| {
+            for at in beside.into_iter().chain([at]) {
+                flight.handle_sent(ms(at), Some(packet(ms(at), 0)));
+            }
+            let next = flight.next_number();
+            let several = beside.is_some_and(|beside| beside == at);
+            ack(&mut flight, at + took, next - 1 - u64::from(several)..next);
+        };
+        (0..80).for_each(|n| exchange(100 * n, None, 40));
+        (80..90).for_each(|n| exchange(100 * n, Some(100 * n - lost), 65));
+        (90..92).for_each(|n| exchange(100 * n, None, 40));
+        flight.handle_sent(ms(9_200), Some(packet(ms(9_200), 0)));
+        flight.tail_deadline().unwrap().saturating_sub(ms(9_200))
+    };
+    let [none, one] = [0, 1].map(wait_beside);
+    assert!(none > one + ms(10), "{none:?}, {one:?}");
 }
 
 /// (L14)
 #[test]
 fn the_first_ack_may_be_delayed() {
     for sent in 1..10 {
-        let wait = usual_wait(&vec![0; sent]);
+        let wait = usual_wait(&vec![(0, true); sent]);
         assert!((ms(65)..ms(120)).contains(&wait), "{wait:?} after {sent}");
     }
 }

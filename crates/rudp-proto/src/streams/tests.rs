@@ -191,6 +191,9 @@ fn one_stream_keeps_its_memory_for_what_is_written_next() {
         assert_eq!(client.unacknowledged(), 0);
         let roomy = client.sends.values().filter(|it| it.is_roomy());
         assert_eq!(roomy.count(), 1);
-        assert!(client.sends.get(&id).is_some_and(SendStream::is_roomy), "{id}");
+        assert!(
+            client.sends.get(&id).is_some_and(SendStream::is_roomy),
+            "{id}"
+        );
     }
 }
