@@ -28,7 +28,8 @@ pub struct Config {
     pub max_half_open: usize,
     /// Bytes a connection keeps at most until they are acknowledged; default 16 MiB, at least one
     /// datagram. A stream takes no more than it leaves to the others: alone, half of it; all
-    /// messages together count as one stream (F6). Memory is taken as it is filled.
+    /// messages together count as one stream. Of what has yet to leave, a stream takes 1 MiB, or a
+    /// quarter of the congestion window (F6). Memory is taken as it is filled.
     pub send_buffer: usize,
     /// Bytes a connection lets its peer send at most ahead of the application's reads, on all
     /// streams together; default 12 MiB, at least one datagram (F1). The window begins with 3 MiB
@@ -174,7 +175,8 @@ impl Default for Config {
     }
 }
 
-/// Which congestion control a connection has (L10); all pace what they send (G4).
+/// Which congestion control a connection has (L10); all pace what they send (G4). One more is a
+/// variant here and a file in `src/congestion/`, where tests hold each to what all promise.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Congestion {

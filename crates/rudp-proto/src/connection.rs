@@ -68,6 +68,9 @@ pub struct Connection {
     /// Whether the path carries ECN (E3), and what the peer says of it in the packet at hand.
     ecn_path: EcnPath,
     peer_marks: Option<EcnCounts>,
+    /// A packet of the peer is missing or came late since the last one with an ACK, which may have had
+    /// one too.
+    peer_gap: bool,
     left_marked: bool,
     settings: Delivery,
     ping_due: bool,

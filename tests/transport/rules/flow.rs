@@ -344,4 +344,5 @@ fn rule_rudp_f6_a_writer_is_ahead_by_a_mebibyte_and_called_when_half_of_it_has_l
         pair.run_for(ms(10));
     }
     assert!(most > 3 * AHEAD / 2, "{most}");
+    assert_eq!(pair.client.conn(client).is_acknowledged(CLIENTS), Ok(true));
 }

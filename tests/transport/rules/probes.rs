@@ -8,7 +8,7 @@ use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
 use rudp_proto::{Config, Stats, Step};
 
-use super::{TRACED, established};
+use super::{TRACED, ack, established, stream};
 
 /// (L13)
 #[test]
@@ -229,17 +229,41 @@ fn rule_rudp_l14_the_probe_of_a_lost_ack_brings_the_answer_that_had_it() {
 
 /// (L13)
 #[test]
-fn rule_rudp_l13_what_the_peer_sends_makes_one_probe_leave_at_once() {
-    let (mut pair, client, _) = established();
-    pair.run_for(ms(100));
-    pair.lets_pass = Box::new(|_, _, _| false);
-    pair.client.conn(client).put(b"x").unwrap();
-    pair.run_for(s(5));
-    let probes = |pair: &mut Pair| pair.client.conn(client).stats().path_probes;
-    let before = probes(&mut pair);
-    for number in [60, 61] {
-        pair.inject(false, number, vec![Frame::Ping]);
-        assert_eq!(probes(&mut pair), before + 1, "one between two of them");
+fn rule_rudp_l13_whatever_the_peer_sends_ends_the_silence_of_either_side() {
+    // Something to answer, something new, and an ACK of what was acknowledged before.
+    for heard in [Frame::Ping, stream(0, b"y", false), ack(0..1)] {
+        for is_client in [true, false] {
+            let (mut pair, client, server) = established();
+            pair.run_for(ms(100));
+            pair.lets_pass = Box::new(|_, _, _| false);
+            for (side, handle) in [(true, client), (false, server)] {
+                pair.host_mut(side).conn(handle).put(b"x").unwrap();
+            }
+            pair.run_for(s(5));
+            let handle = if is_client { client } else { server };
+            let probes =
+                |pair: &mut Pair| pair.host_mut(is_client).conn(handle).stats().path_probes;
+            let before = probes(&mut pair);
+            for number in [60, 61] {
+                pair.inject(!is_client, number, vec![heard.clone()]);
+                assert_eq!(probes(&mut pair), before + 1, "one between two of them");
+            }
+
+            // A probe that gets through: a round trip to know that the path is back, and the way there.
+            let (mut pair, client, server) = established();
+            pair.run_for(ms(100));
+            pair.lets_pass = Box::new(|_, _, _| false);
+            for (side, handle) in [(true, client), (false, server)] {
+                pair.host_mut(side).conn(handle).put(b"x").unwrap();
+            }
+            pair.run_for(s(5));
+            pair.lets_pass = Box::new(|_, _, _| true);
+            let lost = pair.frames(!is_client).last().unwrap().1;
+            pair.inject(!is_client, lost, vec![heard.clone()]);
+            pair.run_for(ms(61));
+            let other = if is_client { server } else { client };
+            assert_eq!(pair.host_mut(!is_client).bytes(other), b"x", "{heard:?}");
+        }
     }
 }
 

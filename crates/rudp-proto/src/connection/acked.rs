@@ -13,20 +13,15 @@ use crate::trace::Step;
 use crate::wire::Ack;
 
 impl Connection {
-    /// What the peer says of our packets, in its packet `number`.
-    pub(super) fn handle_ack(
-        &mut self,
-        now: Duration,
-        number: u64,
-        ack: &Ack<'_>,
-    ) -> Result<(), Unacceptable> {
+    /// What the peer says of our packets.
+    pub(super) fn handle_ack(&mut self, now: Duration, ack: &Ack<'_>) -> Result<(), Unacceptable> {
         let ranges = &ack.ranges;
         let flight = self.flight.bytes();
         let covers = |number: u64| ranges.iter().any(|range| range.contains(&number));
         if self.mtu.probe_number().is_some_and(covers) {
             self.mtu.handle_probe_acked();
         }
-        let in_order = number == self.acks.expected();
+        let in_order = !core::mem::take(&mut self.peer_gap);
         let acked = self.flight.handle_ack(now, ranges, in_order);
         let mut acked = acked.map_err(Unacceptable::Violation)?;
         let marked = acked.packets.iter().filter(|packet| packet.marked);
@@ -93,7 +88,9 @@ impl Connection {
         self.count_sample(acked.sample);
         self.flight.recycle(acked);
         self.streams.set_window(self.congestion.window());
-        self.announce_room();
+        if !self.is_closing() {
+            self.streams.announce_room();
+        }
         self.conclude_if_delivered();
     }
 

@@ -90,6 +90,7 @@ impl Connection {
             mtu: Mtu::new(config.max_datagram),
             ecn_path: EcnPath::default(),
             peer_marks: None,
+            peer_gap: false,
             left_marked: false,
             settings: Delivery::Unneeded,
             ping_due: false,

@@ -139,9 +139,8 @@ impl Connection {
             return;
         }
         self.peer_marks = None;
-        let mut urgencies = frames
-            .iter()
-            .map(|frame| self.handle_frame(now, number, &frame));
+        self.peer_gap |= number != self.acks.expected();
+        let mut urgencies = frames.iter().map(|frame| self.handle_frame(now, &frame));
         match urgencies.try_fold(Urgency::None, |most, urgency| Ok(most.max(urgency?))) {
             Ok(urgency) => {
                 let own_next = self.flight.next_number();
@@ -157,16 +156,11 @@ impl Connection {
         self.follow();
     }
 
-    fn handle_frame(
-        &mut self,
-        now: Duration,
-        number: u64,
-        frame: &Frame<'_>,
-    ) -> Result<Urgency, Unacceptable> {
+    fn handle_frame(&mut self, now: Duration, frame: &Frame<'_>) -> Result<Urgency, Unacceptable> {
         match *frame {
             Frame::Ping => Ok(Urgency::AtOnce),
             Frame::Ack(ref ack) => {
-                self.handle_ack(now, number, ack)?;
+                self.handle_ack(now, ack)?;
                 Ok(Urgency::None)
             }
             Frame::Ecn(counts) => {

@@ -84,6 +84,7 @@ impl Connection {
         if self.flight.is_idle(now) {
             self.congestion.handle_idle();
             self.flight.handle_idle();
+            self.streams.handle_idle();
         }
         let forced = by_timer || (core::mem::take(&mut self.retransmission_due) && wants.is_some());
         let eliciting = forced || self.is_admitted(now, wants);
@@ -282,7 +283,9 @@ impl Connection {
             self.put_chunk(number, &chunk, out);
             content.chunks.push(chunk);
         }
-        self.announce_room();
+        if !self.is_closing() {
+            self.streams.announce_room_to_writers();
+        }
     }
 
     fn put_chunk(&mut self, number: u64, chunk: &Chunk, out: &mut Vec<u8>) {

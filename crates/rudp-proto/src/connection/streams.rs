@@ -27,8 +27,8 @@ impl Connection {
         self.streams.accept()
     }
 
-    /// Takes bytes to send and returns how many; fewer than offered means that
-    /// the buffer is full: wait for [`Event::Writable`](crate::Event::Writable) (F6).
+    /// Takes bytes to send and returns how many; fewer than offered means that enough waits to leave
+    /// or the buffer is full: wait for [`Event::Writable`](crate::Event::Writable) (F6).
     /// Bytes may be written before the connection is established.
     ///
     /// # Errors
@@ -46,13 +46,6 @@ impl Connection {
     #[must_use]
     pub fn has_unsent(&self, id: StreamId) -> bool {
         self.streams.has_unsent(id)
-    }
-
-    /// Writers hear of room while they may write (F6).
-    pub(super) fn announce_room(&mut self) {
-        if !self.is_closing() {
-            self.streams.announce_room();
-        }
     }
 
     /// Ends the outgoing half of a stream after what was written (FIN).

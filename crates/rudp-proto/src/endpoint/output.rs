@@ -84,6 +84,7 @@ impl Endpoint {
             {
                 let segments = out.len().div_ceil(segment_size) as u64;
                 add(&mut self.stats.datagrams_sent, segments);
+                self.eventful.insert(handle); // a writer may have room (F6)
                 return Some(Transmit {
                     to: connection.peer_addr(),
                     ecn: connection.ecn(),

@@ -30,8 +30,8 @@ pub(crate) struct Acked {
 }
 
 impl Flight {
-    /// Takes the ranges of an ACK, newest first; `in_order`: its packet is the peer's next after the
-    /// last that came, so that no ACK before it was lost.
+    /// Takes the ranges of an ACK, newest first; `in_order`: of the peer's packets since the last ACK,
+    /// none is missing, so that no ACK before it was lost.
     ///
     /// # Errors
     /// One of them was never sent (L9).
@@ -95,9 +95,11 @@ impl Flight {
             return;
         };
         let largest = ack.ranges.iter().next().map(|range| range.end);
-        let left = [Some((newest.number, newest.sent_at)), self.bare];
         let is_largest = |(number, _): &(u64, _)| largest == Some(number.saturating_add(1));
-        if let Some((_, left_at)) = left.into_iter().flatten().find(is_largest) {
+        // What left later than the newest did asked for no answer, or its answer is on its way.
+        let bare = self.bare.filter(is_largest).map(|(_, left_at)| left_at);
+        if largest > Some(newest.number) {
+            let left_at = bare.unwrap_or(newest.sent_at);
             let missing = left_at.saturating_add(ack.delay);
             let heard = self.reordering.latest_heard(now);
             let patience = self.reordering.one_way(newest.rtt);

@@ -109,7 +109,7 @@ impl Tail {
     }
 
     /// When to repeat what left then and is the oldest: an ACK of it is overdue, and no other
-    /// came for a while either, nor did a probe leave. None is overdue before a round trip and a `window` (L11), unless
+    /// came for a while either, nor did a probe leave. None is overdue before a round trip and a brief `window`, unless
     /// the peer shows that it is missing.
     pub(super) fn deadline(
         &self,

@@ -57,9 +57,10 @@ pub(super) struct Sending {
     /// fill the peer's window with parts, of which none can be read (M5).
     messages: BTreeSet<StreamId>,
     /// What a stream may hold that has never left (F6).
-    most_unsent: u64,
-    /// Streams whose writer waits for room: for more than the stream itself has in the buffer (F6).
-    starved: Queue<usize, StreamId>,
+    pub(super) most_unsent: u64,
+    /// Streams whose writer waits for room, and of whose bytes enough have left: for more than the
+    /// stream itself has in the buffer (F6).
+    pub(super) starved: Queue<usize, StreamId>,
     /// The one stream that may keep memory for much while it has nothing to send (F6).
     roomy: Option<StreamId>,
     /// When messages are given up (M4).
@@ -248,7 +249,7 @@ impl Streams {
             (
                 fresh,
                 stream.awaited && stream.is_acknowledged() == Ok(true),
-                stream.is_roomy(),
+                stream.is_roomy() && !stream.is_done(),
             )
         });
         let (fresh, is_answer, is_roomy) = acked.unwrap_or_default();
@@ -262,6 +263,13 @@ impl Streams {
         }
         self.settle_send(chunk.id);
         fresh
+    }
+
+    /// Nothing was sent for a while: memory for much is not needed.
+    pub(crate) fn handle_idle(&mut self) {
+        let roomy = self.sending.roomy.take();
+        let roomy = roomy.and_then(|id| self.sends.get_mut(&id));
+        roomy.into_iter().for_each(SendStream::tighten);
     }
 
     /// Packet `number` with `chunk` is lost.
@@ -285,13 +293,18 @@ impl Streams {
         self.sending.most_unsent = LEAST_UNSENT.max(window / 4);
     }
 
-    /// Tells starved writers that there is room again, each once (F6).
+    /// Tells who was refused that there is room again, each once (F6).
     pub(crate) fn announce_room(&mut self) {
+        if self.news.message_refused && self.sending.free_for_messages() > 0 {
+            (self.news.message_refused, self.news.message_room) = (false, true);
+        }
+        self.announce_room_to_writers();
+    }
+
+    /// The same of those who write to streams, of which something has left.
+    pub(crate) fn announce_room_to_writers(&mut self) {
         let free = self.sending.free();
         let news = &mut self.news;
-        if news.message_refused && self.sending.free_for_messages() > 0 {
-            (news.message_refused, news.message_room) = (false, true);
-        }
         // As much as a write needs to take a byte.
         let has_room = |buffered| free.saturating_sub(buffered) >= 2;
         while let Some(id) = self.sending.starved.pop_if(has_room) {

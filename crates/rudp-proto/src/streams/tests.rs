@@ -44,6 +44,10 @@ fn check(streams: &Streams) -> Result<(), TestCaseError> {
     prop_assert_eq!(free, TIGHT.send_buffer - kept(false));
     let free_for_messages = free.saturating_sub(kept(true)) / 2;
     prop_assert_eq!(streams.sending.free_for_messages(), free_for_messages);
+    for (id, stream) in sends {
+        let waits = stream.starved && stream.unsent() <= streams.sending.most_unsent / 2;
+        prop_assert_eq!(streams.sending.starved.contains(id), waits);
+    }
     let unacknowledged: u64 = sends.values().map(SendStream::unacknowledged).sum();
     prop_assert_eq!(streams.unacknowledged(), unacknowledged);
 
@@ -68,6 +72,9 @@ proptest! {
         closes: bool,
     ) {
         let mut pair = Pair::new(TIGHT);
+        for streams in &mut pair.ends {
+            streams.sending.most_unsent = 1_000;
+        }
         for (step, at, pick) in steps {
             pair.step(step, at, usize::from(pick));
             check(&pair.ends[CLIENT])?;
@@ -196,4 +203,7 @@ fn one_stream_keeps_its_memory_for_what_is_written_next() {
             "{id}"
         );
     }
+    let client = &mut pair.ends[CLIENT];
+    client.handle_idle();
+    assert!(!client.sends.values().any(SendStream::is_roomy));
 }

@@ -16,6 +16,16 @@ fn the_window_is_1_7_times_the_pipe_and_a_burst_and_2_25_times_in_a_probe() {
     assert_eq!(world.bbr.window(), PIPE * 225 / 100 + BURST);
 }
 
+#[test]
+fn a_fast_path_has_room_for_three_bursts() {
+    let rate = 200_000_000;
+    let mut world = World::new(rate, RTT, 7);
+    world.until(Cruise);
+    world.steps(100);
+    let pipe = bytes_in(RTT, rate);
+    assert_eq!(world.bbr.window(), pipe * 170 / 100 + MOST_BURSTS);
+}
+
 /// (L10)
 #[test]
 fn a_first_window_is_larger_once_there_is_a_round_trip_to_pace_it_by() {
