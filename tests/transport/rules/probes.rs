@@ -230,16 +230,20 @@ fn rule_rudp_l14_the_probe_of_a_lost_ack_brings_the_answer_that_had_it() {
 /// (L13)
 #[test]
 fn rule_rudp_l13_whatever_the_peer_sends_ends_the_silence_of_either_side() {
+    let silent = || {
+        let (mut pair, client, server) = established();
+        pair.run_for(ms(100));
+        pair.lets_pass = Box::new(|_, _, _| false);
+        for (side, handle) in [(true, client), (false, server)] {
+            pair.host_mut(side).conn(handle).put(b"x").unwrap();
+        }
+        pair.run_for(s(5));
+        (pair, client, server)
+    };
     // Something to answer, something new, and an ACK of what was acknowledged before.
     for heard in [Frame::Ping, stream(0, b"y", false), ack(0..1)] {
         for is_client in [true, false] {
-            let (mut pair, client, server) = established();
-            pair.run_for(ms(100));
-            pair.lets_pass = Box::new(|_, _, _| false);
-            for (side, handle) in [(true, client), (false, server)] {
-                pair.host_mut(side).conn(handle).put(b"x").unwrap();
-            }
-            pair.run_for(s(5));
+            let (mut pair, client, server) = silent();
             let handle = if is_client { client } else { server };
             let probes =
                 |pair: &mut Pair| pair.host_mut(is_client).conn(handle).stats().path_probes;
@@ -250,13 +254,7 @@ fn rule_rudp_l13_whatever_the_peer_sends_ends_the_silence_of_either_side() {
             }
 
             // A probe that gets through: a round trip to know that the path is back, and the way there.
-            let (mut pair, client, server) = established();
-            pair.run_for(ms(100));
-            pair.lets_pass = Box::new(|_, _, _| false);
-            for (side, handle) in [(true, client), (false, server)] {
-                pair.host_mut(side).conn(handle).put(b"x").unwrap();
-            }
-            pair.run_for(s(5));
+            let (mut pair, client, server) = silent();
             pair.lets_pass = Box::new(|_, _, _| true);
             let lost = pair.frames(!is_client).last().unwrap().1;
             pair.inject(!is_client, lost, vec![heard.clone()]);
