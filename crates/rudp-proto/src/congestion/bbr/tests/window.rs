@@ -18,8 +18,9 @@ fn the_window_is_1_7_times_the_pipe_and_a_burst_and_2_25_times_in_a_probe() {
 
 #[test]
 fn a_fast_path_has_room_for_three_bursts() {
-    let rate = 200_000_000;
+    let rate = 120_000_000;
     let mut world = World::new(rate, RTT, 7);
+    world.spacing = ms(1); // ACKs in bunches would have more room still
     world.until(Cruise);
     world.steps(100);
     let pipe = bytes_in(RTT, rate);
