@@ -1,6 +1,6 @@
 //! The task that owns the socket: datagrams in, timers, datagrams out, events.
 
-use std::{io, pin::pin, sync::Arc, time::Duration};
+use std::{io, pin::pin, sync::Arc, task::Waker, time::Duration};
 
 use rudp_proto::Transmit;
 use tokio::{
@@ -10,12 +10,11 @@ use tokio::{
 
 use crate::{
     socket::{BatchSocket, Inbox, is_too_large, is_unreachable},
-    state::{Shared, State, TraceSink},
+    state::{Deferred, Shared, State, TraceSink},
 };
 
-/// The most batches of datagrams to send before the application gets its turn with the shared
-/// state. What one system call receives is as much.
-const BATCHES: usize = 4;
+/// The most turns, each with a batch of datagrams in and one out, before other tasks get theirs.
+const TURNS: usize = 4;
 
 pub(crate) struct Driver {
     socket: BatchSocket,
@@ -23,6 +22,7 @@ pub(crate) struct Driver {
     on_trace: Option<TraceSink>,
     inbox: Inbox,
     outbox: Outbox,
+    deferred: Deferred,
 }
 
 /// The datagrams that are being sent.
@@ -30,6 +30,13 @@ pub(crate) struct Driver {
 struct Outbox {
     datagrams: Vec<u8>,
     waiting: Option<Transmit>, // the system's buffer was full, try again
+}
+
+impl Outbox {
+    fn fill(&mut self, state: &mut State, now: Duration, most: usize) -> Option<Transmit> {
+        let again = self.waiting.take();
+        again.or_else(|| state.core.poll_transmit(now, most, &mut self.datagrams))
+    }
 }
 
 /// What a turn left to do.
@@ -52,6 +59,7 @@ impl Driver {
             on_trace,
             inbox: Inbox::new(),
             outbox: Outbox::default(),
+            deferred: Deferred::default(),
         }
     }
 
@@ -59,7 +67,7 @@ impl Driver {
     pub(crate) async fn run(mut self) {
         let mut timer = pin!(sleep_until(self.shared.clock.at(Duration::ZERO)));
         loop {
-            let (left, deadline) = self.turn();
+            let (left, deadline) = self.turns();
             if left == Left::More {
                 yield_now().await;
                 continue;
@@ -81,31 +89,38 @@ impl Driver {
         }
     }
 
+    fn turns(&mut self) -> (Left, Option<Duration>) {
+        for _ in 1..TURNS {
+            let (left, deadline) = self.turn();
+            if left != Left::More {
+                return (left, deadline);
+            }
+        }
+        self.turn()
+    }
+
+    /// Receives a batch of datagrams, does what is due, and sends a batch. Neither the system nor who
+    /// is woken finds the state locked.
     fn turn(&mut self) -> (Left, Option<Duration>) {
         let now = self.shared.clock.now();
+        let received = self.socket.try_recv(&mut self.inbox);
         let shared = self.shared.clone();
         let mut state = shared.lock();
-        let received = self.receive(&mut state, now);
+        let received = self.handle_received(&mut state, now, received);
         state.core.handle_timeout(now);
-        let sent = self.transmit(&mut state, now);
-        let deferred = shared.dispatch(&mut state);
+        let next = self
+            .outbox
+            .fill(&mut state, now, self.socket.max_segments());
+        shared.dispatch(&mut state, &mut self.deferred);
         let deadline = state.core.poll_timeout();
-        let idle = state.is_empty() && deadline.is_none() && sent == Left::Nothing;
+        let idle = state.is_empty() && deadline.is_none() && next.is_none();
         drop(state);
 
+        let sent = next.map_or(Left::Nothing, |transmit| self.send(now, transmit));
         shared
             .idle
             .send_if_modified(|was| std::mem::replace(was, idle) != idle);
-        deferred
-            .accepted
-            .into_iter()
-            .for_each(|connection| shared.accept(connection));
-        for (handle, trace) in deferred.traces {
-            tracing::trace!(?handle, ?trace);
-            if let Some(sink) = &self.on_trace {
-                sink(handle, trace);
-            }
-        }
+        self.pass_on();
         let left = if received == Left::More {
             received
         } else {
@@ -114,47 +129,53 @@ impl Driver {
         (left, deadline)
     }
 
-    fn receive(&mut self, state: &mut State, now: Duration) -> Left {
-        match self.socket.try_recv(&mut self.inbox) {
+    fn handle_received(&self, state: &mut State, now: Duration, received: io::Result<()>) -> Left {
+        match received {
             Ok(()) => {
                 for (from, ecn, datagram) in self.inbox.datagrams() {
                     state.core.handle_datagram(now, from, ecn, datagram);
                 }
-                Left::More
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Left::Nothing,
-            Err(error) => {
-                self.handle_error(state, now, &error);
-                Left::More
-            }
-        }
-    }
-
-    fn transmit(&mut self, state: &mut State, now: Duration) -> Left {
-        for _ in 0..BATCHES {
-            let Outbox { datagrams, waiting } = &mut self.outbox;
-            let most = self.socket.max_segments();
-            let next = waiting
-                .take()
-                .or_else(|| state.core.poll_transmit(now, most, datagrams));
-            let Some(transmit) = next else {
-                return Left::Nothing;
-            };
-            match self.socket.try_send(&transmit, datagrams) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    *waiting = next;
-                    return Left::WaitForSystem;
-                }
-                Err(error) if is_too_large(&error) => {
-                    let size = transmit.segment_size;
-                    state.core.handle_too_large(transmit.to, size); // (U5)
-                }
-                // The datagrams are lost, which the protocol can bear.
-                Err(error) => self.handle_error(state, now, &error),
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Left::Nothing,
+            Err(error) => self.handle_error(state, now, &error),
         }
         Left::More
+    }
+
+    fn send(&mut self, now: Duration, transmit: Transmit) -> Left {
+        match self.socket.try_send(&transmit, &self.outbox.datagrams) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.outbox.waiting = Some(transmit);
+                return Left::WaitForSystem;
+            }
+            Err(error) if is_too_large(&error) => {
+                let size = transmit.segment_size;
+                let mut state = self.shared.lock();
+                state.core.handle_too_large(transmit.to, size); // (U5)
+            }
+            // The datagrams are lost, which the protocol can bear.
+            Err(error) => self.handle_error(&mut self.shared.lock(), now, &error),
+        }
+        Left::More
+    }
+
+    fn pass_on(&mut self) {
+        let Deferred {
+            woken,
+            accepted,
+            traces,
+        } = &mut self.deferred;
+        woken.drain(..).for_each(Waker::wake);
+        for connection in accepted.drain(..) {
+            self.shared.accept(connection);
+        }
+        for (handle, trace) in traces.drain(..) {
+            tracing::trace!(?handle, ?trace);
+            if let Some(sink) = &self.on_trace {
+                sink(handle, trace);
+            }
+        }
     }
 
     /// An error of a UDP socket is news about some earlier datagram, not the

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
 };
 
 use rudp_proto::{CloseReason, Event, Handle, Stats, StreamId, Trace, WriteError};
@@ -35,6 +36,7 @@ pub(crate) struct State {
 /// What is to be passed on once the state is no longer locked.
 #[derive(Default)]
 pub(crate) struct Deferred {
+    pub(crate) woken: Vec<Waker>,
     pub(crate) accepted: Vec<Connection>,
     pub(crate) traces: Vec<(Handle, Trace)>,
 }
@@ -100,9 +102,9 @@ impl Shared {
         Connection::new(self.clone(), handle, follow, signals)
     }
 
-    /// Wakes whom the core's events concern, and returns what must wait until the lock is gone.
-    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State) -> Deferred {
-        let mut deferred = Deferred::default();
+    /// Tells whom the core's events concern, and adds what must wait until the lock is gone. So do
+    /// those who read and write, as the first that they would do is to wait for it.
+    pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State, deferred: &mut Deferred) {
         while let Some((handle, event)) = state.core.poll_event() {
             match event {
                 Event::Connected if state.slots.contains_key(&handle) => {
@@ -123,8 +125,12 @@ impl Shared {
                         slot.signals.room_for_message.notify_waiters()
                     });
                 }
-                Event::Readable(id) => state.with(handle, |slot| slot.waiting.readers.wake(id)),
-                Event::Writable(id) => state.with(handle, |slot| slot.waiting.writers.wake(id)),
+                Event::Readable(id) => state.with(handle, |slot| {
+                    deferred.woken.extend(slot.waiting.readers.take(id));
+                }),
+                Event::Writable(id) => state.with(handle, |slot| {
+                    deferred.woken.extend(slot.waiting.writers.take(id));
+                }),
                 Event::Stopped(id) => state.handle_stopped(handle, id),
                 Event::Acknowledged(id) => {
                     state.with(handle, |slot| {
@@ -145,7 +151,6 @@ impl Shared {
                 }
             }
         }
-        deferred
     }
 
     /// Hands an accepted connection to the application. Not to be called with the state locked.
@@ -200,7 +205,7 @@ impl State {
         if let Some((connection, waiting)) = self.open_connection(handle)
             && let Err(WriteError::Stopped(code)) = connection.is_acknowledged(id)
         {
-            waiting.writers.wake(id);
+            waiting.writers.take(id).into_iter().for_each(Waker::wake);
             waiting.settle(id, Settled::Stopped(code));
         }
     }

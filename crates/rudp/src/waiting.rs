@@ -88,8 +88,8 @@ impl OnePerStream {
         waker.clone_from(cx.waker()); // does nothing if it wakes the same task
     }
 
-    pub(crate) fn wake(&mut self, id: StreamId) {
-        self.0.remove(&id).into_iter().for_each(Waker::wake);
+    pub(crate) fn take(&mut self, id: StreamId) -> Option<Waker> {
+        self.0.remove(&id)
     }
 
     pub(crate) fn wake_all(&mut self) {
