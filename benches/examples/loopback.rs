@@ -29,9 +29,9 @@ use rudp::{Config, Endpoint, EndpointOptions};
 use tokio::{io::Interest, net::UdpSocket, runtime, time::timeout};
 
 const BLOCK: usize = 1 << 16;
-/// The longest datagram, in bytes: the default, and where the path is known to carry jumbo frames.
-const ETHERNET: usize = Config::DEFAULT.max_datagram;
-const JUMBO: usize = 9_000 - 20 - 8;
+/// The longest datagram, in bytes: what the default is over this interface, over Ethernet, and over
+/// Ethernet with jumbo frames.
+const LONGEST: [Option<usize>; 3] = [None, Some(1_500 - 20 - 8), Some(9_000 - 20 - 8)];
 const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 fn main() -> Result<()> {
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let check = args.contains(&"check");
     if let ["serve", ..] = args[..] {
-        let used = run(serve(check, ETHERNET, |address| println!("{address}")))?;
+        let used = run(serve(check, None, |address| println!("{address}")))?;
         println!("{} {}", used.cpu.as_nanos(), used.asleep.as_nanos());
         return Ok(());
     }
@@ -50,18 +50,25 @@ fn main() -> Result<()> {
     let bytes = gib << 30;
 
     println!("{gib} GiB                        GB/s  CPU-s/GB   asleep, %    lost");
-    report("UDP of 1,200 B, GSO, GRO", &raw(bytes)?);
-    for datagram in [ETHERNET, JUMBO] {
-        let what = format!("rudp of {datagram} B, two threads");
-        report(&what, &two_threads(bytes, check, datagram)?);
+    report("UDP of 1200 B, GSO, GRO", &raw(bytes)?);
+    for longest in LONGEST {
+        let outcome = two_threads(bytes, check, longest)?;
+        report(
+            &format!("rudp of {} B, two threads", outcome.datagram),
+            &outcome,
+        );
     }
-    let what = format!("rudp of {ETHERNET} B, two processes");
-    report(&what, &two_processes(bytes, check)?);
+    let outcome = two_processes(bytes, check)?;
+    report(
+        &format!("rudp of {} B, two processes", outcome.datagram),
+        &outcome,
+    );
     Ok(())
 }
 
 /// A transfer, as its two sides saw it.
 struct Outcome {
+    datagram: u64,
     bytes: u64,
     time: Duration,
     sender: Used,
@@ -89,15 +96,11 @@ fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     runtime.block_on(future)
 }
 
-fn two_threads(bytes: u64, check: bool, datagram: usize) -> Result<Outcome> {
+fn two_threads(bytes: u64, check: bool, longest: Option<usize>) -> Result<Outcome> {
     let (tell, told) = mpsc::channel();
-    let serve = move || {
-        run(serve(check, datagram, move |address| {
-            _ = tell.send(address)
-        }))
-    };
+    let serve = move || run(serve(check, longest, move |address| _ = tell.send(address)));
     let server = thread::spawn(serve);
-    let sent = run(send(told.recv()?, bytes, datagram))?;
+    let sent = run(send(told.recv()?, bytes, longest))?;
     let receiver = server.join().expect("the server ends by itself")?;
     Ok(Outcome { receiver, ..sent })
 }
@@ -110,7 +113,7 @@ fn two_processes(bytes: u64, check: bool) -> Result<Outcome> {
         .spawn()?;
     let mut lines = BufReader::new(server.stdout.take().context("a pipe")?).lines();
     let address = lines.next().context("an address")??.parse()?;
-    let sent = run(send(address, bytes, ETHERNET))?;
+    let sent = run(send(address, bytes, None))?;
     let theirs = lines.next().context("what it used")??;
     let (cpu, asleep) = theirs.split_once(' ').context("two numbers")?;
     ensure!(server.wait()?.success());
@@ -121,7 +124,7 @@ fn two_processes(bytes: u64, check: bool) -> Result<Outcome> {
     Ok(Outcome { receiver, ..sent })
 }
 
-fn options(max_datagram: usize) -> EndpointOptions {
+fn options(max_datagram: Option<usize>) -> EndpointOptions {
     let config = Config {
         max_datagram,
         ..Config::DEFAULT
@@ -133,8 +136,8 @@ fn options(max_datagram: usize) -> EndpointOptions {
 }
 
 /// What the receiver used is not in the answer.
-async fn send(to: SocketAddr, bytes: u64, datagram: usize) -> Result<Outcome> {
-    let endpoint = Endpoint::client_to(to, options(datagram))?;
+async fn send(to: SocketAddr, bytes: u64, longest: Option<usize>) -> Result<Outcome> {
+    let endpoint = Endpoint::client_to(to, options(longest))?;
     let block = block();
     let usage = Usage::begin()?;
     let connection = endpoint.connect(to).await?;
@@ -146,18 +149,20 @@ async fn send(to: SocketAddr, bytes: u64, datagram: usize) -> Result<Outcome> {
     connection.close(0, "").await;
     let (time, sender) = usage.end()?;
     endpoint.shutdown().await;
+    let stats = connection.stats();
     Ok(Outcome {
+        datagram: stats.datagram_size,
         bytes,
         time,
         sender,
         receiver: Used::default(),
-        lost: Some(connection.stats().packets_lost),
+        lost: Some(stats.packets_lost),
     })
 }
 
 /// Takes one connection, and all that its first stream carries.
-async fn serve(check: bool, datagram: usize, tell: impl FnOnce(SocketAddr)) -> Result<Used> {
-    let endpoint = Endpoint::bind(LOCAL, options(datagram))?;
+async fn serve(check: bool, longest: Option<usize>, tell: impl FnOnce(SocketAddr)) -> Result<Used> {
+    let endpoint = Endpoint::bind(LOCAL, options(longest))?;
     tell(endpoint.local_addr());
     let connection = endpoint.accept().await.context("a connection")?;
     let usage = Usage::begin()?;
@@ -244,6 +249,7 @@ fn raw(bytes: u64) -> Result<Outcome> {
     })?;
     let (bytes, (time, receiver)) = receiver.join().expect("the receiver ends by itself")?;
     Ok(Outcome {
+        datagram: 1_200,
         bytes,
         time,
         sender,

@@ -10,7 +10,7 @@ use rudp_proto::wire::{BASE_DATAGRAM, Frame, Header, LARGEST_DATAGRAM, Packet};
 #[test]
 fn datagrams_that_leave_together_are_of_one_size_and_one_connection() {
     let config = Config {
-        max_datagram: BASE_DATAGRAM,
+        max_datagram: Some(BASE_DATAGRAM),
         ..Config::DEFAULT
     };
     for most in [1, 2, 10, 64] {

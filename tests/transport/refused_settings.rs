@@ -67,7 +67,7 @@ fn a_refused_size_is_named_with_its_bound() {
         assert_eq!(refusal, expected);
     }
     assert_eq!(
-        refused(|config| config.max_datagram = 1_199),
+        refused(|config| config.max_datagram = Some(1_199)),
         "max_datagram 1199 is not between 1200 and 65507 (U3)"
     );
     assert_eq!(

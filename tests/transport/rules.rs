@@ -34,7 +34,7 @@ use rudp_proto::{CloseReason, Config, Lost, StreamId};
 
 /// Every full datagram has 1,200 bytes, and there are no probes: packets can be counted.
 pub(crate) const ONE_SIZE: Config = Config {
-    max_datagram: BASE_DATAGRAM,
+    max_datagram: Some(BASE_DATAGRAM),
     ..Config::DEFAULT
 };
 pub(crate) const TRACED: Config = Config {

@@ -54,7 +54,7 @@ fn each_lost_packet_is_told_with_the_rule_that_found_it() {
         (20, 9_000, 2, LossTrigger::Expiry), // probes have repeated the two before it
     ] {
         let config = Config {
-            max_datagram: BASE_DATAGRAM, // no probe among them
+            max_datagram: Some(BASE_DATAGRAM), // no probe among them
             ..TRACED
         };
         let (mut pair, client, _) = Pair::connected(config, clean());

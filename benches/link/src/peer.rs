@@ -85,7 +85,9 @@ impl Peer {
             address,
             keys,
         };
-        let said = runtime.block_on(async {
+        // A task, since the body of `block_on` runs on none of the runtime's threads, and every waker
+        // would have to cross from one to another.
+        let work = runtime.spawn(async move {
             Ok::<_, anyhow::Error>(match role {
                 Role::Serve => serde_json::to_string(&serve::run(&dialer).await?)?,
                 Role::Bulk { bytes, limit } => {
@@ -110,7 +112,7 @@ impl Peer {
                 }
             })
         });
-        println!("{}", said?);
+        println!("{}", runtime.block_on(work)??);
         // A task may still wait for input, or linger for a peer that is gone.
         std::process::exit(0)
     }

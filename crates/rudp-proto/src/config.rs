@@ -1,8 +1,10 @@
 //! What a host may set, and the keys it brings.
 
 use core::fmt;
+use core::net::SocketAddr;
 use core::time::Duration;
 
+use crate::mtu::ETHERNET_DATAGRAM;
 use crate::wire::{BASE_DATAGRAM, LARGEST_DATAGRAM, MIN_IDLE_TIMEOUT, Versions};
 
 /// Settings of an [`Endpoint`](crate::Endpoint) and all its connections.
@@ -65,11 +67,12 @@ pub struct Config {
     /// little is sent; default yes (L15). It costs up to 256 bytes a packet, and saves a round trip
     /// where one is lost.
     pub bundles: bool,
-    /// The longest datagram to send and to accept, in bytes of UDP payload, 1,200 to 65,507;
-    /// default 1,472, which is Ethernet's 1,500 less the headers of IPv4 and UDP. The path is
+    /// The longest datagram to send and to accept, in bytes of UDP payload, 1,200 to 65,507.
+    /// Default `None`: 1,472, which is Ethernet's 1,500 less the headers of IPv4 and UDP, and with a
+    /// peer at a loopback address 16,000, of which four leave at once. The path is
     /// searched for what it carries, up to this: over IPv6 and Ethernet, where 1,472 are lost or
     /// refused, that ends within 16 bytes of 1,452. 1,200 searches for nothing (U2, U3).
-    pub max_datagram: usize,
+    pub max_datagram: Option<usize>,
     /// The versions to speak, the first of them with a server that is new; default
     /// [`Versions::DEFAULT`]. Beside version 2 there are only reserved ones, which mean the
     /// same and keep negotiation in use (N5).
@@ -78,8 +81,9 @@ pub struct Config {
     pub trace: bool,
 }
 
-/// An Ethernet frame's payload less the headers of IPv4 and UDP.
-const ETHERNET_DATAGRAM: usize = 1_500 - 20 - 8;
+/// A quarter of what leaves at once (G4). A path within the host carries more, but the fewer are in
+/// flight, the less is there for congestion control and batches to work with.
+const LOOPBACK_DATAGRAM: usize = 16_000;
 
 impl Config {
     /// The defaults named at each field.
@@ -99,7 +103,7 @@ impl Config {
         congestion: Congestion::Bbr,
         adapts_to_reordering: true,
         bundles: true,
-        max_datagram: ETHERNET_DATAGRAM,
+        max_datagram: None,
         versions: Versions::DEFAULT,
         trace: false,
     };
@@ -110,6 +114,17 @@ impl Config {
     /// What [`Endpoint::new`](crate::Endpoint::new) would say.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.validate().map(drop)
+    }
+
+    /// The longest datagram to exchange with this peer (U3).
+    pub(crate) fn max_datagram_with(&self, peer: SocketAddr) -> usize {
+        self.max_datagram.unwrap_or_else(|| {
+            if peer.ip().to_canonical().is_loopback() {
+                LOOPBACK_DATAGRAM
+            } else {
+                ETHERNET_DATAGRAM
+            }
+        })
     }
 
     pub(crate) fn validate(&self) -> Result<rto::Estimator, ConfigError> {
@@ -148,8 +163,11 @@ impl Config {
                 floor,
             });
         }
-        if !(BASE_DATAGRAM..=LARGEST_DATAGRAM).contains(&self.max_datagram) {
-            return Err(ConfigError::MaxDatagram(self.max_datagram));
+        match self.max_datagram {
+            Some(bytes) if !(BASE_DATAGRAM..=LARGEST_DATAGRAM).contains(&bytes) => {
+                return Err(ConfigError::MaxDatagram(bytes));
+            }
+            _ => {}
         }
         if let Some(version) = self.versions.odd_one() {
             return Err(ConfigError::Version(version));
@@ -311,3 +329,30 @@ impl fmt::Display for ConfigError {
 }
 
 impl core::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (U3)
+    #[test]
+    fn only_within_a_host_the_default_is_longer_than_ethernets() {
+        let with = |peer: &str| Config::DEFAULT.max_datagram_with(peer.parse().unwrap());
+        for here in [
+            "127.0.0.1:1",
+            "127.9.9.9:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+        ] {
+            assert_eq!(with(here), LOOPBACK_DATAGRAM, "{here}");
+        }
+        for there in ["10.0.0.1:1", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1"] {
+            assert_eq!(with(there), ETHERNET_DATAGRAM, "{there}");
+        }
+        let chosen = Config {
+            max_datagram: Some(9_000),
+            ..Config::DEFAULT
+        };
+        assert_eq!(chosen.max_datagram_with("[::1]:1".parse().unwrap()), 9_000);
+    }
+}

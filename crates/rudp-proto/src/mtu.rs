@@ -7,6 +7,9 @@ use core::time::Duration;
 
 use crate::wire::BASE_DATAGRAM;
 
+/// What Ethernet carries, and with it most paths: 1,500 bytes less the headers of IPv4 and UDP.
+pub(crate) const ETHERNET_DATAGRAM: usize = 1_500 - 20 - 8;
+
 /// Losses that say of a size that it is too large (U2).
 const MOST_LOSSES: u8 = 3;
 /// A difference that is not worth a probe, in bytes (U2).
@@ -94,8 +97,10 @@ impl Mtu {
             self.raise_at = Some(now.saturating_add(RAISE_EVERY));
             return None;
         }
-        Some(if untried {
-            self.beyond.saturating_sub(1) // most paths carry it all
+        Some(if untried && self.current < ETHERNET_DATAGRAM {
+            self.beyond.saturating_sub(1).min(ETHERNET_DATAGRAM)
+        } else if untried {
+            self.beyond.saturating_sub(1)
         } else {
             self.current.saturating_add(room / 2)
         })
@@ -228,6 +233,18 @@ mod tests {
             search(&mut mtu, s(600), most);
             assert_eq!(mtu.size(), most, "ten minutes later it has become wider");
         }
+    }
+
+    #[test]
+    fn what_most_paths_carry_is_tried_before_the_longest() {
+        let mut mtu = Mtu::new(16_000);
+        for (number, size) in [(0, ETHERNET_DATAGRAM), (1, 16_000)] {
+            assert_eq!(mtu.poll_probe(s(0)), Some(size));
+            mtu.handle_probe_sent(number, size);
+            mtu.handle_probe_acked();
+            assert_eq!(mtu.size(), size);
+        }
+        assert_eq!(mtu.poll_probe(s(0)), None);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::{
     state::{Deferred, Shared, State, TraceSink},
 };
 
-/// The most turns, each with a batch of datagrams in and one out, before other tasks get theirs.
-const TURNS: usize = 4;
+/// The most batches of datagrams to send before other tasks get their turn.
+const BATCHES: usize = 4;
 
 pub(crate) struct Driver {
     socket: BatchSocket,
@@ -43,7 +43,8 @@ impl Outbox {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Nothing,
-    More,
+    MoreToSend,
+    More, // once other tasks, which may have been woken, had their turn
     WaitForSystem,
 }
 
@@ -68,7 +69,7 @@ impl Driver {
         let mut timer = pin!(sleep_until(self.shared.clock.at(Duration::ZERO)));
         loop {
             let (left, deadline) = self.turns();
-            if left == Left::More {
+            if matches!(left, Left::MoreToSend | Left::More) {
                 yield_now().await;
                 continue;
             }
@@ -90,9 +91,9 @@ impl Driver {
     }
 
     fn turns(&mut self) -> (Left, Option<Duration>) {
-        for _ in 1..TURNS {
+        for _ in 1..BATCHES {
             let (left, deadline) = self.turn();
-            if left != Left::More {
+            if left != Left::MoreToSend {
                 return (left, deadline);
             }
         }
@@ -157,7 +158,7 @@ impl Driver {
             // The datagrams are lost, which the protocol can bear.
             Err(error) => self.handle_error(&mut self.shared.lock(), now, &error),
         }
-        Left::More
+        Left::MoreToSend
     }
 
     fn pass_on(&mut self) {

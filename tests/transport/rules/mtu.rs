@@ -11,7 +11,7 @@ use super::{PARAMS, hello};
 
 fn up_to(max_datagram: usize) -> Config {
     Config {
-        max_datagram,
+        max_datagram: Some(max_datagram),
         ..Config::DEFAULT
     }
 }

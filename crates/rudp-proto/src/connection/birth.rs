@@ -60,6 +60,7 @@ impl Connection {
         let rto = birth.estimator.rto();
         let streams = Streams::new(now, side, config);
         let (receive_window, stream_window, first_streams, messages) = streams.first_limits();
+        let max_datagram = config.max_datagram_with(birth.peer);
         Self {
             peer: birth.peer,
             side,
@@ -74,7 +75,7 @@ impl Connection {
                 messages,
                 idle_timeout: config.idle_timeout,
                 reset_token: birth.reset_token,
-                max_datagram: config.max_datagram as u64,
+                max_datagram: max_datagram as u64,
                 versions: config.versions,
             },
             phase: Phase::Connecting,
@@ -87,7 +88,7 @@ impl Connection {
             paced_until: None,
             streams,
             acks: Acks::new(config.max_ack_delay),
-            mtu: Mtu::new(config.max_datagram),
+            mtu: Mtu::new(max_datagram),
             ecn_path: EcnPath::default(),
             peer_marks: None,
             peer_gap: false,

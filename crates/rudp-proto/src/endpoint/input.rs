@@ -22,7 +22,7 @@ impl Endpoint {
     ) {
         add(&mut self.stats.datagrams_received, 1);
         let len = datagram.len();
-        if len > self.config.max_datagram {
+        if len > self.config.max_datagram_with(from) {
             return add(&mut self.stats.malformed, 1); // (W1)
         }
         let header = match Header::of(datagram) {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use clap::Arg;
 use netsim::{
     options::{LinkOptions, UNITS, takes_hyphens},
     units,
@@ -19,7 +20,11 @@ const EXIT_CODES: &str = "Exit codes: 0 ended by Ctrl-C or SIGTERM, 1 error, 2 w
 
 /// What `rudp relay` takes.
 #[derive(clap::Args, Clone, Debug)]
-#[command(after_help = format!("{UNITS}\n\n{EXIT_CODES}"), mut_args(takes_hyphens))]
+#[command(
+    after_help = format!("{UNITS}\n\n{EXIT_CODES}"),
+    mut_args(takes_hyphens),
+    mut_arg("mtu", as_ethernet)
+)]
 pub(crate) struct Args {
     /// Where clients send to; port 0 is any free one, and the address is printed first
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = listen_address)]
@@ -35,6 +40,12 @@ pub(crate) struct Args {
     /// Print machine-readable lines
     #[arg(long)]
     json: bool,
+}
+
+/// The loopback interface carries longer packets than the networks that a relay stands for.
+fn as_ethernet(mtu: Arg) -> Arg {
+    mtu.default_value("1500B")
+        .help("The longest packet, such as 1280B; longer ones are dropped")
 }
 
 impl Args {

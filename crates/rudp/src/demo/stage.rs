@@ -29,6 +29,8 @@ use crate::{
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Bytes in flight at most; a fast network with a long queue needs more than the default.
 const WINDOW: usize = 8 << 20;
+/// The longest datagram, in bytes.
+const ETHERNET: usize = 1_472;
 
 /// The files of a performance, gone when dropped.
 #[derive(Debug)]
@@ -288,6 +290,7 @@ fn options(clock: Clock) -> EndpointOptions {
     };
     options.config.send_buffer = WINDOW;
     options.config.receive_window = WINDOW;
+    options.config.max_datagram = Some(ETHERNET); // past the relay it is no loopback interface
     options
 }
 

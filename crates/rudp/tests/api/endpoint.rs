@@ -46,6 +46,9 @@ async fn connections_that_end_before_they_are_accepted_do_not_pile_up() {
     let connected = connected.expect("there is room");
     let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");
     within(send.write_all(b"here")).await.expect("room");
+    within(send.acknowledged())
+        .await
+        .expect("the server has it");
     let mut over = 0;
     let alive = loop {
         let accepted = within(server.accept()).await.expect("it listens");
@@ -239,6 +242,11 @@ async fn connections_that_nobody_accepts_end_with_their_endpoint() {
     let connected = within(client.connect(server.local_addr()))
         .await
         .expect("accepted");
+    let (mut send, _recv) = within(connected.open_stream()).await.expect("allowed");
+    within(send.write_all(b"here")).await.expect("room");
+    within(send.acknowledged())
+        .await
+        .expect("the server knows the client"); // (H11)
     within(server.shutdown()).await;
     assert!(matches!(
         within(connected.closed()).await,
@@ -310,6 +318,13 @@ async fn without_segmentation_offload_the_same_bytes_arrive() {
     assert_eq!(stats.stream_bytes_acked, 3_000_000);
 }
 
+/// (U3)
+#[tokio::test]
+async fn within_a_host_datagrams_are_larger() {
+    let stats = transfer(&endpoint(), &endpoint(), 3_000_000).await;
+    assert_eq!(stats.datagram_size, 16_000);
+}
+
 /// The loopback interface carries 65,536 bytes, over IPv6 less than what an endpoint may try. (U5)
 #[cfg(target_os = "linux")]
 #[tokio::test]
@@ -325,7 +340,7 @@ async fn a_size_that_the_system_refuses_is_tried_once() {
     let sink = sizes.clone();
     let options = || {
         let mut options = EndpointOptions::default();
-        options.config.max_datagram = 65_507;
+        options.config.max_datagram = Some(65_507);
         options
     };
     let traced = EndpointOptions {

@@ -258,9 +258,11 @@ async fn an_idle_flow_makes_room_and_its_counts_stay() {
 
 /// Sends so much through a relay; the client's counters and the relay's.
 async fn transfer(config: RelayConfig, bytes: usize) -> (Stats, RelayCounters) {
-    let server = Endpoint::bind(ANY_PORT, EndpointOptions::default()).expect("a free port");
+    let mut options = EndpointOptions::default();
+    options.config.max_datagram = Some(1_472); // which is many packets
+    let server = Endpoint::bind(ANY_PORT, options.clone()).expect("a free port");
     let relay = Running::start(server.local_addr(), config);
-    let client = Endpoint::client_to(relay.address, EndpointOptions::default());
+    let client = Endpoint::client_to(relay.address, options);
     let client = client.expect("a free port");
     let transferred = async {
         let (connected, accepted) = tokio::join!(client.connect(relay.address), server.accept());

@@ -291,6 +291,7 @@ pub(crate) fn slow() -> LinkConfig {
         delay: Duration::from_millis(5),
         rate: Some(16_000_000),
         queue: 256 << 10,
+        mtu: Some(1_500), // which the loopback interface does not have
         ..LinkConfig::PERFECT
     }
 }

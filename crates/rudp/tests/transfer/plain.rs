@@ -55,6 +55,7 @@ async fn a_file_survives_loss_reordering_duplication_and_corruption() {
             reorder: percent(2),
             duplicate: percent(2),
             corrupt: percent(1),
+            mtu: Some(1_500),
             ..LinkConfig::PERFECT
         },
     );

@@ -44,7 +44,7 @@ impl Pair {
             messages,
             idle_timeout: MIN_IDLE_TIMEOUT,
             reset_token: [0; 16],
-            max_datagram: config.max_datagram as u64,
+            max_datagram: wire::BASE_DATAGRAM as u64,
             versions: Versions::DEFAULT,
         };
         ends.iter_mut().for_each(|it| it.handle_params(&params));
