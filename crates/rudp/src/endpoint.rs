@@ -10,7 +10,7 @@ use crate::{
     backlog::Backlog,
     driver::Driver,
     socket::BatchSocket,
-    state::{Phase, Shared, TraceSink},
+    state::{Phase, Shared, TraceSink, gone},
 };
 
 /// How long [`Endpoint::shutdown`] waits for what is still to be said: 1 s.
@@ -186,6 +186,9 @@ impl Endpoint {
         }
         let connection = {
             let mut state = self.shared.lock();
+            if state.is_over() {
+                return Err(ConnectError::Closed(gone()));
+            }
             let started = state.core.connect(self.shared.clock.now(), server);
             let handle = started.map_err(ConnectError::Start)?;
             self.shared.open(&mut state, handle, Phase::Connecting)
@@ -209,12 +212,20 @@ impl Endpoint {
         self.shared.lock().core.stats()
     }
 
-    /// Waits until no connection is open and nothing is left to be said. Cancel-safe.
+    /// Waits until no connection is open and nothing is left to be said, or the runtime has ended.
+    /// Cancel-safe.
     pub async fn idle(&self) {
-        self.shared.idle.send_replace(false); // what was asked for just now is still to be done
+        let idle = &self.shared.idle;
+        {
+            let state = self.shared.lock();
+            if state.is_over() {
+                return;
+            }
+            idle.send_replace(false); // what was asked for just now is still to be done
+        }
         self.shared.work.notify_one();
-        // An error: the driver is gone.
-        _ = self.shared.idle.subscribe().wait_for(|&idle| idle).await;
+        // No error is possible: the sender lives as long as this endpoint.
+        _ = idle.subscribe().wait_for(|&idle| idle).await;
     }
 
     /// Aborts what is open with code 0, tells the peers, and waits, one second

@@ -86,6 +86,13 @@
 //! [`Resumable::connect`] and [`send`]. The crates whose types settings and errors have come with this one: [`rto`], [`grpc_backoff`] and
 //! [`rudp_proto`].
 //!
+//! # Speed
+//!
+//! Who moves much is best a task of its own (`tokio::spawn`): the body of `block_on`, and so of
+//! `#[tokio::main]`, runs on none of the runtime's threads, so that a wake-up has to cross from one to
+//! another. Datagrams are as large as the path carries, within a host 16,000 bytes
+//! ([`Config::max_datagram`]).
+//!
 //! # Files
 //!
 //! [`send`] and [`Receiver`] move files. They report everything they do to an [`Observer`], which

@@ -31,6 +31,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) core: rudp_proto::Endpoint,
     slots: BTreeMap<Handle, Slot>, // one per connection that is not closed
+    is_over: bool,                 // the driver is gone
 }
 
 /// What is to be passed on once the state is no longer locked.
@@ -69,6 +70,7 @@ impl Shared {
         let state = State {
             core,
             slots: BTreeMap::new(),
+            is_over: false,
         };
         Arc::new(Self {
             clock,
@@ -168,7 +170,10 @@ impl Shared {
 
     /// The driver is gone: whatever is still open is closed. Not to be called with the state locked.
     pub(crate) fn end(&self) {
-        self.lock().end();
+        let mut state = self.lock();
+        state.end();
+        self.idle.send_replace(true);
+        drop(state);
         self.backlog.close();
     }
 }
@@ -180,6 +185,11 @@ pub(crate) fn gone() -> CloseReason {
 }
 
 impl State {
+    /// Whether nothing will be done any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// Whether no connection is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
@@ -220,6 +230,7 @@ impl State {
     }
 
     fn end(&mut self) {
+        self.is_over = true;
         while let Some((handle, event)) = self.core.poll_event() {
             if let Event::Closed(reason) = event {
                 self.close(handle, reason); // it ended before the driver did

@@ -318,6 +318,21 @@ async fn without_segmentation_offload_the_same_bytes_arrive() {
     assert_eq!(stats.stream_bytes_acked, 3_000_000);
 }
 
+#[tokio::test]
+async fn an_endpoint_whose_sink_panics_ends_and_is_idle() {
+    let server = endpoint();
+    let options = EndpointOptions {
+        on_trace: Some(Arc::new(|_, _| panic!("in a sink"))),
+        ..EndpointOptions::default()
+    };
+    let client = Endpoint::client_to(server.local_addr(), options).expect("a socket");
+    for _ in 0..2 {
+        let connected = within(client.connect(server.local_addr())).await;
+        assert!(connected.is_err(), "{connected:?}");
+    }
+    within(client.idle()).await;
+}
+
 /// (U3)
 #[tokio::test]
 async fn within_a_host_datagrams_are_larger() {
