@@ -104,8 +104,8 @@ impl Shared {
         Connection::new(self.clone(), handle, follow, signals)
     }
 
-    /// Tells whom the core's events concern, and adds what must wait until the lock is gone. So do
-    /// those who read and write, as the first that they would do is to wait for it.
+    /// Tells whom the core's events concern, and adds what must wait until the lock is gone. Readers
+    /// and writers are woken then too: on another thread they would at once wait for that lock.
     pub(crate) fn dispatch(self: &Arc<Self>, state: &mut State, deferred: &mut Deferred) {
         while let Some((handle, event)) = state.core.poll_event() {
             match event {
