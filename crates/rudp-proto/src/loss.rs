@@ -30,6 +30,8 @@ use tail::Tail;
 
 /// So many numbers above the largest acknowledged one, an ACK asks for one itself (W11).
 const MOST_UNANSWERED: u64 = 1 << 14;
+/// Packets that ask for no answer of which it is remembered when they left (L14).
+const MOST_BARE: usize = 4;
 
 /// What the timer told since it was last asked; nothing unless somebody wants to know.
 #[derive(Debug)]
@@ -62,8 +64,8 @@ pub(crate) struct Flight {
     /// The next packet number; none is ever used again (L1).
     next: u64,
     newest: Option<Newest>,
-    /// The last packet that asked for no answer, and when it left.
-    bare: Option<(u64, Duration)>,
+    /// The last packets that asked for no answer, the newest first, and when each left.
+    bare: [Option<(u64, Duration)>; MOST_BARE],
     silence: Option<Silence>,
     tail: Tail,
     reordering: Reordering,
@@ -84,7 +86,7 @@ impl Flight {
             sent: Sent::default(),
             next: 0,
             newest: None,
-            bare: None,
+            bare: [None; MOST_BARE],
             silence: None,
             tail: Tail::new(config.max_ack_delay),
             reordering: Reordering::new(config.adapts_to_reordering),
@@ -181,7 +183,8 @@ impl Flight {
         let number = self.next;
         self.next = number.saturating_add(1);
         let Some(packet) = packet else {
-            self.bare = Some((number, now));
+            self.bare.rotate_right(1);
+            self.bare[0] = Some((number, now));
             return;
         };
         if packet.by_timer {

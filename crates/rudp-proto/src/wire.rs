@@ -43,6 +43,9 @@ pub const HELLO_LEN: usize = 128;
 /// one (K5).
 pub const RESET_LEN: usize = HEADER_LEN + TOKEN_LEN + TAG_LEN;
 
+/// So much stream data at the end of a packet needs no length: the packet is not padded (W6).
+pub(crate) const LEAST_LAST: u64 = RESET_LEN as u64;
+
 const HEADER_LEN: usize = 10;
 const TOKEN_LEN: usize = 16;
 

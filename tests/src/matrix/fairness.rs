@@ -94,9 +94,9 @@ pub fn rows() -> Vec<Row> {
     let rows = vec![
         row("2", "two of ours", &usual, [ours; 2], alike(930)),
         row("2c", "two of CUBIC", &usual, [cubic; 2], alike(947)),
-        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(500).holds(650))),
+        row("1", "beside CUBIC", &usual, [ours, cubic], share(most(545).holds(650))),
         row("2s", "two of ours, a queue of 25 kB", &shallow, [ours; 2], alike(965)),
-        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(632))),
+        row("1s", "beside CUBIC, a queue of 25 kB", &shallow, [ours, cubic], share(most(675))),
         row("2p", "two of ours, a policer", &policed, [ours; 2], alike(965)),
         row("1p", "beside CUBIC, a policer", &policed, [ours, cubic], share(most(620))),
     ];

@@ -113,14 +113,14 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     });
     let sent: Vec<_> = sent.collect();
     let pauses: Vec<_> = sent.windows(2).map(|two| two[1] - two[0]).collect();
-    let (least, most) = (pauses.iter().min(), pauses.iter().max());
-    assert_eq!(sent.len(), 3);
-    assert!(
-        *least.unwrap() >= ms(75) && *most.unwrap() <= ms(85),
-        "{pauses:?}"
-    );
+    let [first, second] = pauses[..] else {
+        panic!("{sent:?}");
+    };
+    // What leaves again waits for no delay of an ACK: SRTT, which has some, and a twelfth of 40 ms.
+    assert!((ms(75)..ms(85)).contains(&first), "{first:?}");
+    assert!((ms(66)..ms(70)).contains(&second), "{second:?}");
 
-    // The end of a burst: the answers to the probes prove the rest lost.
+    // The end of a burst: the answer to a probe proves the rest lost.
     let (mut pair, client, server) = established();
     let (start, mut count) = (pair.now, 0);
     pair.lets_pass = Box::new(move |_, from_client, _| {
@@ -131,7 +131,7 @@ fn rule_rudp_l14_what_gets_no_answer_is_repeated_twice_before_the_expiry() {
     pair.run_until(start + ms(250));
     assert_eq!(pair.server.bytes(server).len(), 9_000);
     let stats = pair.client.conn(client).stats();
-    assert_eq!((stats.timeouts, stats.tail_probes), (0, 2));
+    assert_eq!((stats.timeouts, stats.tail_probes), (0, 1));
 }
 
 /// (L14)
@@ -215,12 +215,12 @@ fn rule_rudp_l14_the_probe_of_a_lost_ack_brings_the_answer_that_had_it() {
             let data = matches!(frame, Frame::Stream { data, .. } if data == b"lost");
             data.then(|| at.checked_sub(lost_at)).flatten()
         });
-        // The probe leaves 47 ms after the question, which left 21 ms before the answer; what shows
+        // The probe leaves 43 ms after the question, which left 21 ms before the answer; what shows
         // the loss without it is the ACK of the next answer.
         let [Duration::ZERO, again] = sent.collect::<Vec<_>>()[..] else {
             panic!("it is sent twice");
         };
-        let (from, to) = if probe_arrives { (46, 47) } else { (60, 61) };
+        let (from, to) = if probe_arrives { (43, 44) } else { (60, 61) };
         assert!((ms(from)..ms(to)).contains(&again), "{again:?}");
         let probes = pair.server.conn(server).stats().tail_probes;
         assert_eq!((before, probes), (0, u64::from(probe_arrives)));

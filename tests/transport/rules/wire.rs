@@ -144,6 +144,33 @@ fn rule_rudp_w6_a_data_packet_has_a_known_frame_and_31_bytes_if_it_asks() {
     assert_eq!(shortest, Some(RESET_LEN + 1));
 }
 
+/// (W6)
+#[test]
+fn rule_rudp_w6_data_with_which_a_packet_ends_has_no_length_unless_padding_follows() {
+    for len in 1..=40_u8 {
+        let (mut pair, client, server) = established();
+        let data = pattern(len.into());
+        pair.client.send_all(client, &data);
+        pair.settle();
+        let (_, _, sent) = pair
+            .log
+            .iter()
+            .rev()
+            .find(|(_, client, _)| *client)
+            .unwrap();
+        let last = sealed([&sent[..11], &[22, 0], &data[..]].concat());
+        let told = sealed([&sent[..11], &[18, 0, len], &data[..]].concat());
+        let padded = sealed([&told[..told.len() - 4], &vec![0; 30]].concat());
+        let expected = if len < 30 { told } else { last };
+        assert_eq!(sent.len(), expected.len().max(RESET_LEN + 1), "{len}");
+        let (body, rest) = sent.split_at(expected.len().min(sent.len()) - 4);
+        assert_eq!(body, &expected[..body.len()], "{len}");
+        assert!(rest.len() == 4 || padded[body.len()..].starts_with(&rest[..rest.len() - 4]));
+        pair.run_for(s(1));
+        assert_eq!(pair.server.bytes(server), data, "{len}");
+    }
+}
+
 /// (W7)
 #[test]
 fn rule_rudp_w7_an_ack_repeats_the_32_newest_ranges() {
@@ -188,16 +215,19 @@ fn rule_rudp_w7_an_ack_tells_all_that_none_has_told() {
         ..TRACED
     };
     let (mut pair, client, server) = Pair::connected(config, clean());
-    let (now, mut datagram) = (pair.now, Vec::new());
-    for index in 0..80 {
+    let (now, mut count) = (pair.now, 0);
+    pair.lets_pass = Box::new(move |at, from_client, _| {
+        count += u32::from(from_client);
+        !from_client || at > now || count % 2 == 0
+    });
+    for sent in 1..=80 {
         pair.client.conn(client).put(&[1; 50]).unwrap();
-        let client = &mut pair.client.endpoint;
-        let sent = client.poll_transmit(now, 1, &mut datagram);
-        assert!(sent.is_some(), "within the first window");
-        if index % 2 > 0 {
-            let server = &mut pair.server.endpoint;
-            server.handle_datagram(now, client_addr(), None, &datagram);
-        }
+        pair.settle();
+        let before = pair
+            .log
+            .iter()
+            .filter(|(at, client, _)| *at == now && *client);
+        assert_eq!(before.count(), sent, "within the first window");
     }
     pair.run_for(s(1));
     assert_eq!(pair.server.bytes(server).len(), 80 * 50);

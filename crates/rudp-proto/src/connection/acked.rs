@@ -25,9 +25,8 @@ impl Connection {
         let acked = self.flight.handle_ack(now, ranges, in_order);
         let mut acked = acked.map_err(Unacceptable::Violation)?;
         let marked = acked.packets.iter().filter(|packet| packet.marked);
-        if acked.packets.is_empty() {
-            self.flight.handle_told_again(now, ack);
-        } else {
+        self.flight.handle_ack_delay(now, ack);
+        if !acked.packets.is_empty() {
             let (largest, marked) = (acked.largest, marked.count() as u64);
             acked.ce = self.ecn_path.handle_ack(largest, marked, self.peer_marks);
             add(&mut self.stats.ecn_marked, acked.ce);

@@ -247,54 +247,67 @@ impl Connection {
             content.told.push(told);
         }
         self.fill_streams(brim, out, &mut content);
-        self.bundle(brim, out, &mut content);
         if !pings && content == Content::default() {
             Frame::Ping.encode(out); // an expiry that has nothing else to repeat
         }
         content
     }
 
-    /// Appends what the packets just before carried, the newest first, while little is in flight and
+    /// Appends pieces of streams while there is room (S5).
+    fn fill_streams(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
+        let number = self.flight.next_number();
+        let mut room = left(brim, out);
+        while let Some(chunk) = self.streams.next_chunk(room) {
+            room = room.saturating_sub(frame_len(&chunk));
+            let fresh = self.streams.handle_sent(number, &chunk);
+            content.fills |= fresh < length(&chunk.range);
+            content.chunks.push(chunk);
+        }
+        if !self.is_closing() {
+            self.streams.announce_room_to_writers();
+        }
+        self.bundle(room, content);
+        let last = content.chunks.len().saturating_sub(1);
+        for (index, chunk) in content.chunks.iter().enumerate() {
+            self.put_chunk(chunk, index == last, out);
+        }
+    }
+
+    /// Adds what the packets just before carried, the newest first, while little is in flight and
     /// nothing is held back (L15).
-    fn bundle(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
+    fn bundle(&mut self, room: usize, content: &mut Content) {
         let next = self.flight.next_number();
         let flight = self.flight.bytes();
         let thin = flight <= MOST_THIN && flight <= self.congestion.window() / 2;
         if !self.bundles || !thin || content.chunks.is_empty() {
             return;
         }
-        let begin = out.len();
+        let mut room = MOST_BUNDLED.min(room as u64);
         for number in (next.saturating_sub(LOOKS_BACK)..next).rev() {
-            let most = MOST_BUNDLED.saturating_sub(written(out, begin));
-            let most = most.min(left(brim, out) as u64);
             let is_whole = |chunk: &Chunk| self.streams.is_whole(chunk);
-            for chunk in self.flight.bundle(number, most, is_whole) {
-                self.put_chunk(next, &chunk, out);
+            for chunk in self.flight.bundle(number, room, is_whole) {
+                room = room.saturating_sub(frame_len(&chunk) as u64);
+                self.streams.handle_sent(next, &chunk);
                 content.chunks.push(chunk);
                 content.bundled = content.bundled.saturating_add(1);
             }
         }
     }
 
-    /// Appends pieces of streams while there is room (S5).
-    fn fill_streams(&mut self, brim: usize, out: &mut Vec<u8>, content: &mut Content) {
-        let number = self.flight.next_number();
-        while let Some(chunk) = self.streams.next_chunk(left(brim, out)) {
-            self.put_chunk(number, &chunk, out);
-            content.chunks.push(chunk);
-        }
-        if !self.is_closing() {
-            self.streams.announce_room_to_writers();
-        }
-    }
-
-    fn put_chunk(&mut self, number: u64, chunk: &Chunk, out: &mut Vec<u8>) {
+    fn put_chunk(&mut self, chunk: &Chunk, is_last: bool, out: &mut Vec<u8>) {
         let len = length(&chunk.range);
-        wire::put_stream_header(out, chunk.id, chunk.range.start, len, chunk.fin);
+        let told = (!is_last || len < wire::LEAST_LAST).then_some(len);
+        wire::put_stream_header(out, chunk.id, chunk.range.start, told, chunk.fin);
         self.streams.copy(chunk, out);
         add(&mut self.stats.stream_bytes_sent, len);
-        self.streams.handle_sent(number, chunk);
     }
+}
+
+/// How long a STREAM frame is that others follow.
+fn frame_len(chunk: &Chunk) -> usize {
+    let len = length(&chunk.range);
+    let header = wire::stream_header_len(chunk.id, chunk.range.start, Some(len));
+    header.saturating_add(usize::try_from(len).unwrap_or(usize::MAX))
 }
 
 /// What fits before the brim, beside the checksum.

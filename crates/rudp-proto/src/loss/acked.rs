@@ -87,19 +87,18 @@ impl Flight {
         Ok(acked)
     }
 
-    /// An ACK of nothing new: its sender had the newest packet for so long, and nothing of what left
-    /// within that time after it; whatever it says, nothing is missing before the shortest round
-    /// trip (L14).
-    pub(crate) fn handle_told_again(&mut self, now: Duration, ack: &Ack<'_>) {
+    /// The sender of an ACK had the newest packet there for so long, and nothing of what left within
+    /// that time after it; whatever it says, nothing is missing before the shortest round trip (L14).
+    pub(crate) fn handle_ack_delay(&mut self, now: Duration, ack: &Ack<'_>) {
         let Some(newest) = self.newest else {
             return;
         };
         let largest = ack.ranges.iter().next().map(|range| range.end);
-        let is_largest = |(number, _): &(u64, _)| largest == Some(number.saturating_add(1));
+        let is_largest = |(number, _): &&(u64, _)| largest == Some(number.saturating_add(1));
         // What left later than the newest did asked for no answer, or its answer is on its way.
-        let bare = self.bare.filter(is_largest).map(|(_, left_at)| left_at);
+        let bare = self.bare.iter().flatten().find(is_largest);
         if largest > Some(newest.number) {
-            let left_at = bare.unwrap_or(newest.sent_at);
+            let left_at = bare.map_or(newest.sent_at, |(_, left_at)| *left_at);
             let missing = left_at.saturating_add(ack.delay);
             let heard = self.reordering.latest_heard(now);
             let patience = self.reordering.one_way(newest.rtt);

@@ -17,6 +17,8 @@ pub(crate) struct Content {
     pub(crate) chunks: SmallVec<[Chunk; 1]>,
     /// So many of them, the last ones, are repeated from packets before (L15).
     pub(crate) bundled: usize,
+    /// Some of the others left before and mostly fill a gap, so that the ACK does not wait (L7).
+    pub(crate) fills: bool,
     pub(crate) told: Vec<Told>,
     pub(crate) settings: bool,
     pub(crate) close: bool,

@@ -11,6 +11,9 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// Recoveries after which what was measured begins to be forgotten (RFC 8985, 6.2, step 4).
 const RECOVERIES: u32 = 16;
 
+/// The brief window is that part of the shortest round trip at least (L14).
+const TAIL_PARTS: u32 = 12;
+
 /// That part of a duration.
 pub(super) fn share(of: Duration, parts: u32) -> Duration {
     of.checked_div(parts).unwrap_or_default()
@@ -71,11 +74,11 @@ impl Reordering {
         now.saturating_sub(self.min_rtt.unwrap_or(now))
     }
 
-    /// How much later than another a packet may be one way: the window less an eighth of the shortest
-    /// round trip, since the peer's probe waited for a whole one, and that eighth at least (L14).
+    /// How much later than another a packet may be one way: a little less than the brief window, so
+    /// that the peer's probe, which waited for that, shows what is missing (L14).
     pub(super) fn one_way(&self, srtt: Duration) -> Duration {
-        let eighth = share(self.min_rtt.unwrap_or(srtt), 8);
-        self.window(srtt).saturating_sub(eighth).max(eighth)
+        let margin = share(self.min_rtt.unwrap_or(srtt), 2 * TAIL_PARTS);
+        self.tail_window(srtt).saturating_sub(margin)
     }
 
     /// A packet was acknowledged after one that left later.
@@ -116,10 +119,10 @@ impl Reordering {
         self.at_least(srtt, 4)
     }
 
-    /// The same of the oldest packet, which nothing overtook; a sixth is enough, since nothing is taken for
-    /// lost after it (L14).
+    /// The same of the oldest packet, which nothing overtook; a twelfth is enough, since nothing is taken
+    /// for lost after it (L14).
     pub(super) fn tail_window(&self, srtt: Duration) -> Duration {
-        self.at_least(srtt, 6)
+        self.at_least(srtt, TAIL_PARTS)
     }
 
     fn at_least(&self, srtt: Duration, parts: u32) -> Duration {
@@ -152,12 +155,14 @@ mod tests {
 
     /// (L14)
     #[test]
-    fn one_way_a_packet_may_be_an_eighth_of_the_round_trip_late_at_least() {
-        let one_way = |adapts| at_40_ms(adapts).one_way(ms(50));
-        assert_eq!([true, false].map(one_way), [ms(5); 2]);
+    fn one_way_a_packet_may_be_nearly_the_brief_window_late() {
+        let both = |it: Reordering| [it.tail_window(ms(50)), it.one_way(ms(50))];
+        let twelfth = ms(40) / 12;
+        assert_eq!(both(at_40_ms(true)), [twelfth, twelfth - ms(40) / 24]);
+        assert_eq!(both(at_40_ms(false)), [ms(5), ms(5) - ms(40) / 24]);
         let mut reordering = at_40_ms(true);
         reordering.handle_reordered(100, ms(20));
-        assert_eq!(reordering.one_way(ms(50)), ms(20));
+        assert_eq!(both(reordering), [ms(25), ms(25) - ms(40) / 24]);
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Flight {
         let oldest = oldest.filter(|_| self.silence.is_none())?;
         let window = srtt.map(|srtt| self.reordering.tail_window(srtt));
         let window = window.unwrap_or_default();
-        let deadline = self.tail.deadline(oldest.sent_at, srtt, window)?;
+        let deadline = self.tail.deadline(oldest, srtt, window)?;
         Some((oldest.number, deadline))
     }
 

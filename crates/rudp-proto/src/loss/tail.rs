@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use rto::{Estimator, Gain, Sample};
 
+use super::packet::SentPacket;
 use super::reordering::share;
 
 /// The most probes between two ACKs of something new.
@@ -108,28 +109,32 @@ impl Tail {
         self.missing = self.missing.max(Some(missing)); // ACKs may overtake each other
     }
 
-    /// When to repeat what left then and is the oldest: an ACK of it is overdue, and no other
-    /// came for a while either, nor did a probe leave. None is overdue before a round trip and a brief `window`, unless
+    /// When to repeat the oldest packet: an ACK of it is overdue, and no other came for a while
+    /// either, nor did a probe leave. None is overdue before a round trip and a brief `window`, unless
     /// the peer shows that it is missing.
     pub(super) fn deadline(
         &self,
-        oldest: Duration,
+        oldest: &SentPacket,
         srtt: Option<Duration>,
         window: Duration,
     ) -> Option<Duration> {
         if self.probes >= MOST_PROBES {
             return None;
         }
-        let is_missing = |by: &Duration| self.probes == 0 && oldest <= *by;
+        let left_at = oldest.sent_at;
+        let is_missing = |by: &Duration| self.probes == 0 && left_at <= *by;
         if let Some(by) = self.missing.filter(is_missing) {
             return Some(by); // which is over
         }
         let (wait, apart) = srtt.map_or((UNMEASURED, UNMEASURED), |srtt| {
             let unmeasured = srtt.saturating_mul(2).saturating_add(self.max_ack_delay);
-            let usual = self.usual().unwrap_or(unmeasured);
+            let usual = match self.usual() {
+                Some(_) if oldest.content.fills => Duration::ZERO,
+                usual => usual.unwrap_or(unmeasured),
+            };
             (usual.max(srtt.saturating_add(window)), window)
         });
-        let overdue = oldest.saturating_add(wait);
+        let overdue = left_at.saturating_add(wait);
         Some(overdue.max(self.quiet_since.saturating_add(apart)))
     }
 

@@ -224,15 +224,17 @@ impl Streams {
         }
     }
 
-    /// Packet `number` carries `chunk`: then it is the turn of others (S5).
-    pub(crate) fn handle_sent(&mut self, number: u64, chunk: &Chunk) {
+    /// Packet `number` carries `chunk`: then it is the turn of others (S5). Answers how many of its
+    /// bytes leave for the first time.
+    pub(crate) fn handle_sent(&mut self, number: u64, chunk: &Chunk) -> u64 {
         self.sending.urgent.pass(chunk.id);
         if self.sending.next_fresh() == Some(chunk.id) {
             self.sending.fresh.pass(Turn::of(chunk.id));
         }
         let fresh = self.change(chunk.id, |stream| stream.handle_sent(number, chunk));
-        let sent = self.sending.sent.saturating_add(fresh.unwrap_or(0));
-        self.sending.sent = sent;
+        let fresh = fresh.unwrap_or(0);
+        self.sending.sent = self.sending.sent.saturating_add(fresh);
+        fresh
     }
 
     /// Whether more than one piece may be waiting: a packet may be full although the first is
@@ -320,7 +322,8 @@ impl Streams {
 fn fitting(room: usize, credit: u64, take: impl Fn(u64) -> Option<Chunk>) -> Option<Chunk> {
     let whole = take(credit)?;
     let len = length(&whole.range).min(room as u64);
-    let header = wire::stream_header_len(whole.id, whole.range.start, len);
+    let told = (len < wire::LEAST_LAST).then_some(len);
+    let header = wire::stream_header_len(whole.id, whole.range.start, told);
     let room = room.checked_sub(header)? as u64;
     if length(&whole.range) <= room {
         return Some(whole);

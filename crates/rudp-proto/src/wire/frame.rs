@@ -30,10 +30,12 @@ const CLOSE: u8 = 10;
 const ABORT: u8 = 11;
 const ECN: u8 = 12;
 const STREAM: u8 = 16;
-/// Bits of a STREAM frame's type: an offset follows, which is 0 otherwise; the stream ends.
+/// Bits of a STREAM frame's type: an offset follows, which is 0 otherwise; the stream ends; no length
+/// follows, and the data ends with the packet.
 const HAS_OFFSET: u8 = 1;
 const HAS_FIN: u8 = 2;
-const STREAM_LAST: u8 = STREAM | HAS_OFFSET | HAS_FIN;
+const IS_LAST: u8 = 4;
+const STREAM_LAST: u8 = STREAM | HAS_OFFSET | HAS_FIN | IS_LAST;
 
 /// One frame. All but [`Frame::Ack`] and [`Frame::Ecn`] are acknowledged by the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +132,7 @@ impl Frame<'_> {
                 data,
                 fin,
             } => {
-                put_stream_header(out, *id, *offset, data.len() as u64, *fin);
+                put_stream_header(out, *id, *offset, Some(data.len() as u64), *fin);
                 out.put_slice(data);
             }
             Self::MaxData(limit) => put_varints(out, MAX_DATA, &[*limit]),
@@ -169,24 +171,33 @@ impl Frame<'_> {
     }
 }
 
-/// Appends a STREAM frame up to its data, of which `len` bytes must follow.
-pub(crate) fn put_stream_header(out: &mut Vec<u8>, id: StreamId, offset: u64, len: u64, fin: bool) {
+/// Appends a STREAM frame up to its data: `len` bytes must follow, or all that the packet will have.
+pub(crate) fn put_stream_header(
+    out: &mut Vec<u8>,
+    id: StreamId,
+    offset: u64,
+    len: Option<u64>,
+    fin: bool,
+) {
     let offset_bit = if offset > 0 { HAS_OFFSET } else { 0 };
     let fin_bit = if fin { HAS_FIN } else { 0 };
-    out.put_u8(STREAM | offset_bit | fin_bit);
+    let last_bit = if len.is_none() { IS_LAST } else { 0 };
+    out.put_u8(STREAM | offset_bit | fin_bit | last_bit);
     put_varint(out, id.number());
     if offset > 0 {
         put_varint(out, offset);
     }
-    put_varint(out, len);
+    if let Some(len) = len {
+        put_varint(out, len);
+    }
 }
 
-/// How long a STREAM frame is at most before its data, of which at most `len` bytes follow.
-pub(crate) fn stream_header_len(id: StreamId, offset: u64, len: u64) -> usize {
+/// How long a STREAM frame is before its data.
+pub(crate) fn stream_header_len(id: StreamId, offset: u64, len: Option<u64>) -> usize {
     let offset = if offset > 0 { varint_len(offset) } else { 0 };
     varint_len(id.number())
         .saturating_add(offset)
-        .saturating_add(varint_len(len))
+        .saturating_add(len.map_or(0, varint_len))
         .saturating_add(1)
 }
 
@@ -271,7 +282,11 @@ fn decode<'a>(kind: u8, body: &mut &'a [u8]) -> Result<Frame<'a>, DecodeError> {
             let id = take_id(body)?;
             let has_offset = kind & HAS_OFFSET != 0;
             let offset = if has_offset { take_varint(body)? } else { 0 };
-            let data = take_bytes(body)?;
+            let data = if kind & IS_LAST == 0 {
+                take_bytes(body)?
+            } else {
+                core::mem::take(body)
+            };
             if offset.saturating_add(data.len() as u64) > MAX_VARINT {
                 return Err(DecodeError::Field(
                     "stream data beyond the last offset (W8)",

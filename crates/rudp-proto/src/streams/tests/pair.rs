@@ -65,7 +65,7 @@ impl Pair {
             Content::Told(told)
         } else if let Some(chunk) = streams.next_chunk(wire::BASE_DATAGRAM) {
             let (id, Range { start, end }) = (chunk.id, chunk.range.clone());
-            wire::put_stream_header(&mut bytes, id, start, end - start, chunk.fin);
+            wire::put_stream_header(&mut bytes, id, start, Some(end - start), chunk.fin);
             streams.copy(&chunk, &mut bytes);
             streams.handle_sent(number, &chunk);
             Content::Chunk(chunk)

@@ -17,6 +17,29 @@ fn ack_ranges_come_back_as_they_went() {
 }
 
 #[test]
+fn data_without_a_length_ends_with_the_packet() {
+    let id = StreamId::from_wire(6);
+    let frame = |offset, data, fin| Frame::Stream {
+        id,
+        offset,
+        data,
+        fin,
+    };
+    for (offset, fin) in [(0, false), (9, false), (0, true), (9, true)] {
+        let mut out = Vec::new();
+        let first = frame(70, b"first", false);
+        first.encode(&mut out);
+        put_stream_header(&mut out, id, offset, None, fin);
+        assert_eq!(out.len() - 10, stream_header_len(id, offset, None));
+        for data in [&b""[..], &[0; 300]] {
+            let whole = [&out, data].concat();
+            let frames = vec![first.clone(), frame(offset, data, fin)];
+            assert_eq!(decode_all(&whole), Ok(frames));
+        }
+    }
+}
+
+#[test]
 fn a_reason_is_cut_between_characters() {
     let long = "\u{fc}".repeat(200); // 400 bytes
     let mut out = Vec::new();
