@@ -162,6 +162,36 @@ fn rule_rudp_l14_where_nothing_is_lost_no_lone_packet_is_repeated_from_the_first
 
 /// (L14)
 #[test]
+fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_few_probes_and_loses_nothing() {
+    for bundles in [true, false] {
+        let config = Config { bundles, ..TRACED };
+        let (mut pair, client, _) = Pair::connected(config, clean());
+        let mut probes_of = |pair: &mut Pair, packets| {
+            let before = pair.client.conn(client).stats().tail_probes;
+            for _ in 0..packets {
+                pair.client.conn(client).put(b"x").unwrap();
+                pair.run_for(ms(20));
+            }
+            pair.client.conn(client).stats().tail_probes - before
+        };
+        assert_eq!(probes_of(&mut pair, 100), 0);
+        let slow = LinkConfig {
+            delay: ms(200), // in place of 20
+            ..clean()
+        };
+        for link in [&mut pair.up, &mut pair.down] {
+            link.set_config(slow.clone()).unwrap();
+        }
+        let probes = probes_of(&mut pair, 100);
+        assert!(probes <= 4, "{probes}");
+        assert_eq!(probes_of(&mut pair, 100), 0);
+        let stats = pair.client.conn(client).stats();
+        assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));
+    }
+}
+
+/// (L14)
+#[test]
 fn rule_rudp_l14_a_peer_whose_acks_wait_longer_is_soon_known() {
     let slow = Config {
         max_ack_delay: ms(200),
