@@ -162,11 +162,12 @@ fn rule_rudp_l14_where_nothing_is_lost_no_lone_packet_is_repeated_from_the_first
 
 /// (L14)
 #[test]
-fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_few_probes_and_loses_nothing() {
-    for bundles in [true, false] {
+fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_some_probes_and_loses_nothing() {
+    // Two until the first late ACK, and after each until it is known that this is usual.
+    for (bundles, most) in [(true, 0), (false, 20)] {
         let config = Config { bundles, ..TRACED };
         let (mut pair, client, _) = Pair::connected(config, clean());
-        let mut probes_of = |pair: &mut Pair, packets| {
+        let probes_of = |pair: &mut Pair, packets| {
             let before = pair.client.conn(client).stats().tail_probes;
             for _ in 0..packets {
                 pair.client.conn(client).put(b"x").unwrap();
@@ -183,7 +184,7 @@ fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_few_probes_and_loses_noth
             link.set_config(slow.clone()).unwrap();
         }
         let probes = probes_of(&mut pair, 100);
-        assert!(probes <= 4, "{probes}");
+        assert!(probes <= most, "{probes}");
         assert_eq!(probes_of(&mut pair, 100), 0);
         let stats = pair.client.conn(client).stats();
         assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));

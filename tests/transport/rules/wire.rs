@@ -160,7 +160,7 @@ fn rule_rudp_w6_data_with_which_a_packet_ends_has_no_length_unless_padding_follo
             .unwrap();
         let last = sealed([&sent[..11], &[22, 0], &data[..]].concat());
         let told = sealed([&sent[..11], &[18, 0, len], &data[..]].concat());
-        let padded = sealed([&told[..told.len() - 4], &vec![0; 30]].concat());
+        let padded = sealed([&told[..told.len() - 4], &[0; 30]].concat());
         let expected = if len < 30 { told } else { last };
         assert_eq!(sent.len(), expected.len().max(RESET_LEN + 1), "{len}");
         let (body, rest) = sent.split_at(expected.len().min(sent.len()) - 4);
