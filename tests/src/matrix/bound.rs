@@ -2,9 +2,8 @@
 
 /// A floor or a ceiling, about 2 % from what is reached today, and the gate.
 ///
-/// A row reads `least(80_000).holds(75_000)` where it holds its gate with room to spare, and
-/// `least(71_000).misses(72_000)` where it is only kept from falling further. Without either,
-/// nothing is asked for.
+/// A row reads `least(80_000).holds(75_000)`; without a gate, nothing is asked for, and the number is
+/// only kept from falling further.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     more_is_better: bool,
@@ -40,23 +39,11 @@ impl Bound {
     /// If it does not.
     #[must_use]
     pub const fn holds(self, gate: u64) -> Self {
-        assert!(self.implies(gate), "the gate is missed");
-        self.beside(gate)
-    }
-
-    /// The gate, which the bound does not imply, nor is it held.
-    ///
-    /// # Panics
-    ///
-    /// If the bound does.
-    #[must_use]
-    pub const fn misses(self, gate: u64) -> Self {
-        assert!(!self.implies(gate), "the gate is held");
-        self.beside(gate)
-    }
-
-    const fn implies(self, gate: u64) -> bool {
-        self.is_within(self.held, gate)
+        assert!(self.is_within(self.held, gate), "the gate is missed");
+        Self {
+            gate: Some(gate),
+            ..self
+        }
     }
 
     /// Whether a number is on the good side of a limit.
@@ -68,28 +55,16 @@ impl Bound {
         }
     }
 
-    const fn beside(self, gate: u64) -> Self {
-        Self {
-            gate: Some(gate),
-            ..self
-        }
-    }
-
     /// What is asked for, where anything is.
     #[must_use]
     pub const fn gate(self) -> Option<u64> {
         self.gate
     }
 
-    /// Whether a number is within, and misses no gate that it should hold, nor holds one that the
-    /// row says it misses.
+    /// Whether a number is within, and so holds the gate.
     #[must_use]
     pub const fn allows(self, number: u64) -> bool {
-        let as_said = match self.gate {
-            Some(gate) => self.implies(gate) || !self.is_within(number, gate),
-            None => true,
-        };
-        self.is_within(number, self.held) && as_said
+        self.is_within(number, self.held)
     }
 }
 
@@ -98,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_fails_beyond_its_bound_and_where_it_says_the_wrong_thing_of_its_gate() {
+    fn a_row_fails_beyond_its_bound() {
         let allowed = |bound: Bound, numbers: [u64; 4]| numbers.map(|it| bound.allows(it));
         let floor = [79, 80, 89, 90];
         assert_eq!(allowed(least(80), floor), [false, true, true, true]);
@@ -106,19 +81,17 @@ mod tests {
             allowed(least(80).holds(75), floor),
             [false, true, true, true]
         );
-        assert_eq!(
-            allowed(least(80).misses(90), floor),
-            [false, true, true, false]
-        );
         let ceiling = [50, 51, 60, 61];
         assert_eq!(allowed(most(60), ceiling), [true, true, true, false]);
         assert_eq!(
             allowed(most(60).holds(60), ceiling),
             [true, true, true, false]
         );
-        assert_eq!(
-            allowed(most(60).misses(50), ceiling),
-            [false, true, true, false]
-        );
+    }
+
+    #[test]
+    #[should_panic = "the gate is missed"]
+    fn a_bound_beyond_its_gate_is_refused() {
+        let _ = most(61).holds(60);
     }
 }

@@ -6,7 +6,7 @@ use conformance::pair::{Pair, SingleStream, clean, pattern};
 use conformance::time::{ms, s};
 use netsim::LinkConfig;
 use rudp_proto::wire::Frame;
-use rudp_proto::{Config, Stats, Step};
+use rudp_proto::{Config, Handle, Stats, Step};
 
 use super::{TRACED, ack, established, stream};
 
@@ -160,6 +160,16 @@ fn rule_rudp_l14_where_nothing_is_lost_no_lone_packet_is_repeated_from_the_first
     }
 }
 
+/// How many probes the client sends beside so many packets with a pause after each.
+fn probes_of(pair: &mut Pair, client: Handle, packets: usize, pause: Duration) -> u64 {
+    let before = pair.client.conn(client).stats().tail_probes;
+    for _ in 0..packets {
+        pair.client.conn(client).put(b"x").unwrap();
+        pair.run_for(pause);
+    }
+    pair.client.conn(client).stats().tail_probes - before
+}
+
 /// (L14)
 #[test]
 fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_some_probes_and_loses_nothing() {
@@ -167,15 +177,8 @@ fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_some_probes_and_loses_not
     for (bundles, most) in [(true, 0), (false, 20)] {
         let config = Config { bundles, ..TRACED };
         let (mut pair, client, _) = Pair::connected(config, clean());
-        let probes_of = |pair: &mut Pair, packets| {
-            let before = pair.client.conn(client).stats().tail_probes;
-            for _ in 0..packets {
-                pair.client.conn(client).put(b"x").unwrap();
-                pair.run_for(ms(20));
-            }
-            pair.client.conn(client).stats().tail_probes - before
-        };
-        assert_eq!(probes_of(&mut pair, 100), 0);
+        let probes_of_100 = |pair: &mut Pair| probes_of(pair, client, 100, ms(20));
+        assert_eq!(probes_of_100(&mut pair), 0);
         let slow = LinkConfig {
             delay: ms(200), // in place of 20
             ..clean()
@@ -183,9 +186,9 @@ fn rule_rudp_l14_a_round_trip_that_grows_at_once_costs_some_probes_and_loses_not
         for link in [&mut pair.up, &mut pair.down] {
             link.set_config(slow.clone()).unwrap();
         }
-        let probes = probes_of(&mut pair, 100);
+        let probes = probes_of_100(&mut pair);
         assert!(probes <= most, "{probes}");
-        assert_eq!(probes_of(&mut pair, 100), 0);
+        assert_eq!(probes_of_100(&mut pair), 0);
         let stats = pair.client.conn(client).stats();
         assert_eq!((stats.timeouts, stats.packets_lost), (0, 0));
     }
@@ -201,16 +204,8 @@ fn rule_rudp_l14_a_peer_whose_acks_wait_longer_is_soon_known() {
     let mut pair = Pair::with(TRACED, slow, clean());
     let client = pair.connect();
     pair.run_for(ms(100));
-    let count = |pair: &mut Pair, packets| {
-        let before = pair.client.conn(client).stats().tail_probes;
-        for _ in 0..packets {
-            pair.client.conn(client).put(b"x").unwrap();
-            pair.run_for(ms(400));
-        }
-        pair.client.conn(client).stats().tail_probes - before
-    };
-    assert!(count(&mut pair, 20) <= 40);
-    assert_eq!(count(&mut pair, 50), 0);
+    assert!(probes_of(&mut pair, client, 20, ms(400)) <= 40);
+    assert_eq!(probes_of(&mut pair, client, 50, ms(400)), 0);
 }
 
 /// (L14)
